@@ -8,7 +8,7 @@
  * drawn. One core, one picture at a time. The tensor is float32 [224, 224, 3] of the box that
  * random_resized_crop would draw, resized with antialiasing, mirrored in half of the cases and
  * normalised; resizing and normalising are the same code in all arms. The index is that of `leat index
- * --jpeg`; LEAT_BENCH_EVERY_MCUS=N sets the MCUs from mark to mark. */
+ * --jpeg`; LEAT_BENCH_EVERY_MCUS=N sets the MCUs from point to point. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ typedef struct data {
     picture *pictures;
     size_t n, n_refused;
     leat_scratch *scratch;
-    uint32_t every_mcus; /* from mark to mark of the index; 0: as `leat index --jpeg` does */
+    uint32_t every_mcus; /* from point to point of the index; 0: as `leat index --jpeg` does */
     uint8_t *pixels;
     float tensor[SIDE * SIDE * 3];
     leat_affine affine;

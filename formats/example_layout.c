@@ -145,8 +145,8 @@ void leat_example_layout_take(const leat_example_layout *layout, const uint8_t *
     }
 }
 
-void leat_example_layout_cut(const leat_example_layout *layout, const bool *without,
-                             leat_example_layout *out)
+void leat_example_layout_without(const leat_example_layout *layout, const bool *without,
+                                 leat_example_layout *out)
 {
     *out = *layout;
     for (size_t i = 0; i < layout->n_features; i++) {

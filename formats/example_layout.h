@@ -56,7 +56,7 @@ void leat_example_layout_take(const leat_example_layout *layout, const uint8_t *
  *
  * without  n_features of them: whose values are left out
  * out      its features that are left out have no values */
-void leat_example_layout_cut(const leat_example_layout *layout, const bool *without,
-                             leat_example_layout *out);
+void leat_example_layout_without(const leat_example_layout *layout, const bool *without,
+                                 leat_example_layout *out);
 
 #endif

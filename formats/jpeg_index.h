@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_index.h: points inside the JPEG files of a TFRecord file where a decoder can start. jpeg_seek.c and
+ * jpeg_index.h: points inside the JPEG files of a TFRecord file where a decoder can start. tfrecord_shard.c and
  * `leat index --jpeg` use it. The side file is NAME.tfrecord.jpg.idx, little-endian:
  *
  *     head      16 bytes: magic, version

@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-#include "inflate.h"
+#include "decompress.h"
 #include "little_endian.h"
 
 typedef unsigned long long ull;
@@ -55,7 +55,7 @@ const char *leat_tfrecord_compression(const uint8_t *begin, size_t n)
     uint64_t length;
     if (n >= LEAT_TFRECORD_HEADER && leat_tfrecord_check_length(begin, &length, NULL) == 0)
         return NULL;
-    return leat_inflate_kind(begin, n);
+    return leat_decompress_kind(begin, n);
 }
 
 int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_format_error *err)

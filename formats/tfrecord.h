@@ -66,7 +66,7 @@ enum {
     LEAT_TFRECORD_RESYNC = 2
 };
 
-/* Opens a regular file, plain or compressed as TensorFlow does (inflate.h). Offsets of a compressed file
+/* Opens a regular file, plain or compressed as TensorFlow does (decompress.h). Offsets of a compressed file
  * are in the decompressed data; there, LEAT_TFRECORD_RESYNC can skip damaged data but not a damaged
  * length. flags: 0 or LEAT_TFRECORD_* or-ed. *out is NULL unless OK. */
 int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsigned flags,

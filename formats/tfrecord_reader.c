@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inflate.h"
+#include "decompress.h"
 #include "resync.h"
 #include "tfrecord.h"
 
@@ -31,10 +31,10 @@ struct leat_tfrecord_reader {
     leat_format_error why; /* that error */
     uint64_t file_size;
     int64_t file_mtime_ns;
-    const char *compression; /* NULL: none */
-    leat_inflate *inflate;   /* NULL: not compressed */
-    uint64_t end;            /* of the records; INT64_MAX: not known yet */
-    int broken;              /* bytes cannot be read: the reader cannot continue */
+    const char *compression;         /* NULL: none */
+    leat_decompressor *decompressor; /* NULL: not compressed */
+    uint64_t end;                    /* of the records; INT64_MAX: not known yet */
+    int broken;                      /* bytes cannot be read: the reader cannot continue */
     uint64_t next_offset, next_record;
     uint64_t offset; /* of the last record; its number is next_record - 1 */
     uint64_t framed; /* bytes of the record at next_offset; 0: its length is damaged */
@@ -48,16 +48,16 @@ struct leat_tfrecord_reader {
 /* Detects compression. A read error is ignored here: later reads report it. */
 static int detect_compression(leat_tfrecord_reader *reader, leat_format_error *err)
 {
-    uint8_t begin[LEAT_INFLATE_LOOK];
+    uint8_t begin[LEAT_DECOMPRESS_LOOK];
     const ssize_t n = leat_format_pread(reader->fd, begin, sizeof begin, 0);
     reader->end = reader->file_size;
     reader->compression = leat_tfrecord_compression(begin, n < 0 ? 0 : (size_t)n);
     if (!reader->compression)
         return LEAT_FORMAT_OK;
-    const int rc = leat_inflate_open(&reader->inflate, err);
+    const int rc = leat_decompress_open(&reader->decompressor, err);
     if (rc < 0)
         return rc;
-    leat_inflate_begin(reader->inflate, reader->fd, reader->compression, 0);
+    leat_decompress_begin(reader->decompressor, reader->fd, reader->compression, 0);
     reader->end = INT64_MAX;
     return LEAT_FORMAT_OK;
 }
@@ -102,7 +102,7 @@ void leat_tfrecord_reader_close(leat_tfrecord_reader **reader)
         return;
     if ((*reader)->fd >= 0)
         close((*reader)->fd);
-    leat_inflate_close(&(*reader)->inflate);
+    leat_decompress_close(&(*reader)->decompressor);
     free((*reader)->path);
     free((*reader)->buffer);
     free(*reader);
@@ -138,8 +138,8 @@ static int read_more(leat_tfrecord_reader *reader, size_t most, size_t *n, leat_
     uint8_t *const to = reader->buffer + reader->held;
     ssize_t got;
     *n = 0;
-    if (reader->inflate) { /* use the bytes before an error; the next read reports it */
-        const int rc = leat_inflate_read(reader->inflate, to, most, n, err);
+    if (reader->decompressor) { /* use the bytes before an error; the next read reports it */
+        const int rc = leat_decompress_read(reader->decompressor, to, most, n, err);
         return *n ? LEAT_FORMAT_OK : rc;
     }
     do
@@ -156,10 +156,12 @@ static int skip_data(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     size_t n = 1;
     int rc = LEAT_FORMAT_OK;
-    while (rc == LEAT_FORMAT_OK && n && leat_inflate_at(reader->inflate) < reader->next_offset) {
-        const uint64_t left = reader->next_offset - leat_inflate_at(reader->inflate);
-        rc = leat_inflate_read(reader->inflate, reader->buffer,
-                               left < reader->capacity ? (size_t)left : reader->capacity, &n, err);
+    while (rc == LEAT_FORMAT_OK && n &&
+           leat_decompress_at(reader->decompressor) < reader->next_offset) {
+        const uint64_t left = reader->next_offset - leat_decompress_at(reader->decompressor);
+        rc = leat_decompress_read(reader->decompressor, reader->buffer,
+                                  left < reader->capacity ? (size_t)left : reader->capacity, &n,
+                                  err);
     }
     return rc;
 }
@@ -167,12 +169,12 @@ static int skip_data(leat_tfrecord_reader *reader, leat_format_error *err)
 static int fail_short(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     reader->broken = 1;
-    if (!reader->inflate)
+    if (!reader->decompressor)
         return leat_format_fail(err, LEAT_FORMAT_BAD, reader->next_offset,
                                 "truncated: the file became shorter while it was read");
     return leat_format_fail(err, LEAT_FORMAT_BAD, reader->next_offset,
                             "truncated: the decompressed data ends at byte %llu",
-                            (ull)leat_inflate_at(reader->inflate));
+                            (ull)leat_decompress_at(reader->decompressor));
 }
 
 /* Loads `size` bytes from next_offset on; *bytes points to them. For a compressed file, memory only grows
@@ -185,7 +187,7 @@ static int load_bytes(leat_tfrecord_reader *reader, size_t size, size_t read_byt
     int rc = LEAT_FORMAT_OK;
     if (at + size > reader->base + reader->held) {
         keep_from(reader, at);
-        rc = reader->inflate ? skip_data(reader, err) : make_room(reader, size, err);
+        rc = reader->decompressor ? skip_data(reader, err) : make_room(reader, size, err);
     }
     while (rc == LEAT_FORMAT_OK && n && at + size > reader->base + reader->held) { /* base is at */
         const size_t least = size - reader->held, most = least > read_bytes ? least : read_bytes;
@@ -206,10 +208,10 @@ static int at_end(leat_tfrecord_reader *reader, int *ends, leat_format_error *er
 {
     int rc = LEAT_FORMAT_OK;
     size_t n = 1;
-    if (reader->inflate && reader->next_offset >= reader->base + reader->held) {
+    if (reader->decompressor && reader->next_offset >= reader->base + reader->held) {
         keep_from(reader, reader->next_offset);
         rc = skip_data(reader, err);
-        if (rc == LEAT_FORMAT_OK && leat_inflate_at(reader->inflate) == reader->next_offset)
+        if (rc == LEAT_FORMAT_OK && leat_decompress_at(reader->decompressor) == reader->next_offset)
             rc = read_more(reader, reader->capacity, &n, err);
         reader->held += n;
         reader->broken = rc < 0;
@@ -320,7 +322,7 @@ static int skip_damage(leat_tfrecord_reader *reader, leat_format_error *err)
     int rc = LEAT_FORMAT_OK;
     if (!reader->framed)
         rc = leat_resync_find(reader->fd, from + 1, reader->end, &next, err);
-    else if (!reader->inflate && !can_begin(reader, next))
+    else if (!reader->decompressor && !can_begin(reader, next))
         rc = look_inside(reader, from, &next, err);
     if (rc < 0)
         return rc;
@@ -338,7 +340,7 @@ static int say_where(const leat_tfrecord_reader *reader, const leat_format_error
     return leat_format_fail(out, what->code, reader->next_offset,
                             "%s: record %llu at byte %llu%s: %.300s%s", reader->path,
                             (ull)reader->next_record, (ull)reader->next_offset,
-                            reader->inflate ? " of the decompressed data" : "", what->text,
+                            reader->decompressor ? " of the decompressed data" : "", what->text,
                             advise ? "; `leat repair` writes a copy of the valid records" : "");
 }
 
@@ -347,12 +349,12 @@ static int say_where(const leat_tfrecord_reader *reader, const leat_format_error
 static int may_go_on(const leat_tfrecord_reader *reader, int rc)
 {
     return rc == LEAT_FORMAT_BAD && (reader->flags & LEAT_TFRECORD_RESYNC) && !reader->broken &&
-           (!reader->inflate || reader->framed);
+           (!reader->decompressor || reader->framed);
 }
 
 static bool may_look_back(const leat_tfrecord_reader *reader, int rc)
 {
-    return may_go_on(reader, rc) && !reader->inflate && !reader->framed;
+    return may_go_on(reader, rc) && !reader->decompressor && !reader->framed;
 }
 
 int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payload,

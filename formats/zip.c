@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inflate.h"
+#include "decompress.h"
 #include "little_endian.h"
 
 enum {
@@ -228,19 +228,19 @@ int leat_zip_open(int fd, leat_zip *out, leat_format_error *err)
 static int inflate_member(int fd, const leat_zip_member *m, uint8_t *to, size_t n,
                           leat_format_error *err)
 {
-    leat_inflate *inflate;
+    leat_decompressor *decompressor;
     size_t got = 0, more = 0;
     uint8_t one;
-    int rc = leat_inflate_open(&inflate, err);
+    int rc = leat_decompress_open(&decompressor, err);
     if (rc < 0)
         return rc;
-    leat_inflate_begin(inflate, fd, "DEFLATE", m->offset);
-    rc = leat_inflate_read(inflate, to, n, &got, err);
+    leat_decompress_begin(decompressor, fd, "DEFLATE", m->offset);
+    rc = leat_decompress_read(decompressor, to, n, &got, err);
     if (rc == LEAT_FORMAT_OK && got == m->bytes)
-        rc = leat_inflate_read(inflate, &one, 1, &more, err);
+        rc = leat_decompress_read(decompressor, &one, 1, &more, err);
     if (rc == LEAT_FORMAT_OK && (got != n || more))
         rc = bad(err, m->offset, "a member has not the size that the directory gives");
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     return rc;
 }
 

@@ -53,7 +53,7 @@ static const leat_option options[] = {
 /* One run. The set is made in a temporary folder, which is renamed to DIR when it is complete. */
 struct synth {
     const struct synth_options *o; /* [const] */
-    char *folder, *part;           /* [const] */
+    char *folder, *hidden;         /* [const] */
     int32_t threads;               /* [const] */
     int64_t n_test;                /* [const] the last images */
     leat_progress progress;
@@ -72,11 +72,11 @@ static int make_folder(const char *path, leat_error *err)
     return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", path, strerror(errno));
 }
 
-static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
+static int make_class_folders(const struct synth *s, const char *split, leat_error *err)
 {
     if (s->o->format == FORMAT_CIFAR)
         return LEAT_OK;
-    char *top = leat_files_text("%s%s", s->part, part);
+    char *top = leat_files_text("%s%s", s->hidden, split);
     int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
         char *path = leat_files_text("%s/%s", top, leat_draw_class((int)i));
@@ -98,30 +98,30 @@ static int remove_empty(const char *folder, leat_error *err)
                          : strerror(errno));
 }
 
-/* Makes the hidden temporary folder beside DIR; s->part stays NULL on error. */
-static int make_part(struct synth *s, leat_error *err)
+/* Makes the hidden temporary folder beside DIR; s->hidden stays NULL on error. */
+static int make_hidden(struct synth *s, leat_error *err)
 {
-    char *part = leat_files_hidden(s->folder, ".XXXXXX");
-    if (!part)
+    char *hidden = leat_files_hidden(s->folder, ".XXXXXX");
+    if (!hidden)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (!mkdtemp(part)) {
+    if (!mkdtemp(hidden)) {
         const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot create a folder there: %s", s->folder,
                                  strerror(errno));
-        free(part);
+        free(hidden);
         return rc;
     }
     const mode_t mask = umask(0);
     umask(mask);
-    chmod(part, 0777 & ~mask); /* mkdtemp makes private folders */
-    s->part = part;
+    chmod(hidden, 0777 & ~mask); /* mkdtemp makes private folders */
+    s->hidden = hidden;
     return LEAT_OK;
 }
 
-static int open_part(struct synth *s, leat_error *err)
+static int open_hidden(struct synth *s, leat_error *err)
 {
     int rc;
     if ((rc = remove_empty(s->folder, err)) < 0 ||
-        (rc = leat_files_make_parents(s->folder, err)) < 0 || (rc = make_part(s, err)) < 0 ||
+        (rc = leat_files_make_parents(s->folder, err)) < 0 || (rc = make_hidden(s, err)) < 0 ||
         (rc = make_class_folders(s, s->n_test ? "/train" : "", err)) < 0)
         return rc;
     return s->n_test ? make_class_folders(s, "/test", err) : LEAT_OK;
@@ -158,7 +158,7 @@ static int write_cifar(struct synth *s, int64_t i, int label, const uint8_t *pix
     uint8_t record[CIFAR_BYTES] = { (uint8_t)label };
     for (int k = 0; k < 3 * PIXELS; k++)
         record[1 + k % 3 * PIXELS + k / 3] = pixels[k];
-    char *path = leat_files_text("%s/%s.bin", s->part,
+    char *path = leat_files_text("%s/%s.bin", s->hidden,
                                  s->n_test == 0 ? "all"
                                  : i < n_train  ? "train"
                                                 : "test");
@@ -181,7 +181,7 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     const struct synth_options *o = s->o;
     const int size = (int)o->size, label = (int)(i % o->classes);
     const char *class_name = leat_draw_class(label);
-    const char *part = s->n_test == 0 ? "" : i < o->n - s->n_test ? "/train" : "/test";
+    const char *split = s->n_test == 0 ? "" : i < o->n - s->n_test ? "/train" : "/test";
     uint8_t *bytes;
     size_t n;
     leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
@@ -191,7 +191,7 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
                                      : leat_image_encode_jpeg(pixels, size, &bytes, &n, err);
     if (rc < 0)
         return rc;
-    char *path = leat_files_text("%s%s/%s/%s-%07lld.%s", s->part, part, class_name, class_name,
+    char *path = leat_files_text("%s%s/%s/%s-%07lld.%s", s->hidden, split, class_name, class_name,
                                  (long long)i, o->format == FORMAT_PNG ? "png" : "jpg");
     rc = path ? write_image(path, bytes, n, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     atomic_fetch_add(&s->bytes, (long long)n);
@@ -249,10 +249,10 @@ static int run_workers(struct synth *s, leat_error *err)
 static int synth(struct synth *s, leat_error *err)
 {
     int rc;
-    if ((rc = open_part(s, err)) == LEAT_OK && (rc = run_workers(s, err)) == LEAT_OK)
-        rc = leat_files_rename(s->part, s->folder, err);
-    if (rc < 0 && s->part)
-        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if ((rc = open_hidden(s, err)) == LEAT_OK && (rc = run_workers(s, err)) == LEAT_OK)
+        rc = leat_files_rename(s->hidden, s->folder, err);
+    if (rc < 0 && s->hidden)
+        nftw(s->hidden, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return rc;
 }
 
@@ -305,7 +305,7 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK)
         rc = report(&s, (double)(leat_host_now_ns() - start) * 1e-9, err);
     free(s.folder);
-    free(s.part);
+    free(s.hidden);
     return rc;
 }
 

@@ -14,13 +14,17 @@
 
 enum { NAME_SHOWN = 100 }; /* bytes of a name repeated in a hidden name */
 
+char *leat_files_text_v(const char *format, va_list args)
+{
+    char *text;
+    return vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
 char *leat_files_text(const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    char *const text = leat_files_text_v(format, args);
     va_end(args);
     return text;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "files.h"
 #include "help/help.h"
 #include "print/terminal.h"
 #include "signals.h"
@@ -50,11 +51,9 @@ int leat_command_fail(const char *command, const leat_error *err)
 
 int leat_command_misuse(const char *command, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    char *const text = leat_files_text_v(format, args);
     va_end(args);
     fflush(stdout);
     print_name(command);

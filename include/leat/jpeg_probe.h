@@ -36,7 +36,7 @@ LEAT_API int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out
 /* Makes the table (leat_seek in tensor.h) for decoding parts of a JPEG file without restart markers: the
  * first bit and the DC values of every n-th MCU. Reads the whole file.
  *
- * every_mcus  n; 0: a mark every 64 pixels
+ * every_mcus  n; 0: a point every 64 pixels
  * table       in the scratch, until that is reset
  * n           its bytes; 0: no table: the file has restart markers, is not for leat's own decoder,
  *             is damaged, or is too small

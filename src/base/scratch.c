@@ -45,11 +45,11 @@ struct kept {
 struct leat_scratch {
     uint8_t *base;
     size_t limit, used;
-    size_t high;             /* largest `used` since the last trim */
-    size_t asked;            /* largest request since leat_scratch_asked */
-    leat_scratch_room *room; /* NULL: not shared */
-    size_t own, claim;       /* bytes of its own; bytes claimed from the room */
-    _Atomic size_t most;     /* [owner writes, any thread reads] */
+    size_t high;               /* largest `used` since the last trim */
+    size_t asked;              /* largest request since leat_scratch_asked */
+    leat_scratch_quota *quota; /* NULL: not shared */
+    size_t own, claim;         /* bytes of its own; bytes claimed from the quota */
+    _Atomic size_t most;       /* [owner writes, any thread reads] */
     struct kept *kept;
     size_t n_kept;
 };
@@ -142,9 +142,9 @@ void *leat_scratch_take(leat_scratch *scratch, size_t bytes)
         scratch->asked = needed;
     if (needed > scratch->limit)
         return NULL;
-    if (scratch->room && needed > scratch->own + scratch->claim)
-        leat_scratch_room_take(scratch->room, &scratch->claim,
-                               needed - scratch->own - scratch->claim);
+    if (scratch->quota && needed > scratch->own + scratch->claim)
+        leat_scratch_quota_take(scratch->quota, &scratch->claim,
+                                needed - scratch->own - scratch->claim);
     void *memory = scratch->base + scratch->used;
     const size_t end = scratch->used + bytes;
     open_range(scratch, scratch->used, end);
@@ -183,10 +183,10 @@ size_t leat_scratch_asked(leat_scratch *scratch)
     return asked;
 }
 
-void leat_scratch_share(leat_scratch *scratch, size_t own, leat_scratch_room *room)
+void leat_scratch_share(leat_scratch *scratch, size_t own, leat_scratch_quota *quota)
 {
     scratch->own = own;
-    scratch->room = room;
+    scratch->quota = quota;
 }
 
 void leat_scratch_trim(leat_scratch *scratch, size_t bytes)
@@ -197,7 +197,7 @@ void leat_scratch_trim(leat_scratch *scratch, size_t bytes)
         scratch->high = keep;
     }
     if (scratch->claim && scratch->used <= keep)
-        leat_scratch_room_give(scratch->room, &scratch->claim);
+        leat_scratch_quota_give(scratch->quota, &scratch->claim);
 }
 
 void *leat_scratch_keep(leat_scratch *scratch, const void *key, size_t bytes,

@@ -6,7 +6,7 @@
 #define LEAT_SCRATCH_H
 
 #include "leat/op.h"
-#include "scratch_room.h"
+#include "scratch_quota.h"
 
 /* Opens a scratch of `most` bytes. If the limits of the process do not allow it, halves the size, down
  * to `least`. LEAT_E_NOMEM: not even that; the message says what to do. */
@@ -14,11 +14,11 @@ int leat_scratch_open_within(leat_scratch **out, size_t least, size_t most, leat
 /* Returns a mark; rewinding to it frees everything taken since. */
 size_t leat_scratch_mark(const leat_scratch *scratch);
 void leat_scratch_rewind(leat_scratch *scratch, size_t mark);
-/* From now on, only the first `own` bytes belong to the scratch. It claims more from `room`, which can
- * block. room: stays open until the scratch is closed. */
-void leat_scratch_share(leat_scratch *scratch, size_t own, leat_scratch_room *room);
+/* From now on, only the first `own` bytes belong to the scratch. It claims more from `quota`, which can
+ * block. quota: stays open until the scratch is closed. */
+void leat_scratch_share(leat_scratch *scratch, size_t own, leat_scratch_quota *quota);
 /* If nothing beyond the first `bytes` is in use, returns that memory to the system and its claim to the
- * room. */
+ * quota. */
 void leat_scratch_trim(leat_scratch *scratch, size_t bytes);
 /* Returns the most bytes ever in use. Any thread. */
 size_t leat_scratch_most(const leat_scratch *scratch);

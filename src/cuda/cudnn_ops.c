@@ -58,7 +58,7 @@ static void add_op(leat_cudnn_build *b, void *op)
         b->ops[b->n_ops++] = op;
 }
 
-static void *pointwise(leat_cudnn_build *b, int mode)
+static void *make_pointwise(leat_cudnn_build *b, int mode)
 {
     void *const d = leat_cudnn_make(b, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     leat_cudnn_set_int(b, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
@@ -70,7 +70,7 @@ static void *pointwise(leat_cudnn_build *b, int mode)
 /* to = mode(from, other); other may be NULL. */
 static void add_pointwise(leat_cudnn_build *b, int mode, void *from, void *other, void *to)
 {
-    void *const d = pointwise(b, mode);
+    void *const d = make_pointwise(b, mode);
     void *const op = leat_cudnn_make(b, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, d);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, from);
@@ -83,7 +83,7 @@ static void add_pointwise(leat_cudnn_build *b, int mode, void *from, void *other
 /* dx = dy where x is positive, else 0 */
 static void add_relu_grad(leat_cudnn_build *b, void *dy, void *x, void *dx)
 {
-    void *const d = pointwise(b, CUDNN_POINTWISE_RELU_BWD);
+    void *const d = make_pointwise(b, CUDNN_POINTWISE_RELU_BWD);
     void *const op = leat_cudnn_make(b, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, d);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy);

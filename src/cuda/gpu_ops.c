@@ -70,7 +70,7 @@ static int64_t most(int64_t a, int64_t b)
 static int count_memory(const leat_device_ops_spec *spec, size_t *n_launches,
                         int64_t *scratch_bytes, int64_t *aux_bytes, leat_error *err)
 {
-    *n_launches = spec->device_cache ? (size_t)spec->device_cache->n_parts : 0;
+    *n_launches = spec->device_cache ? (size_t)spec->device_cache->n_tensors : 0;
     *scratch_bytes = *aux_bytes = 0;
     for (int32_t c = 0; c < spec->n_chains; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops; i++) {
@@ -149,20 +149,20 @@ static int add_op(leat_gpu_ops *ops, const leat_device_chain *chain, int32_t i, 
     return leat_gpu_pictures_open(gpu_of(ops), chain, kernel, &one.args, &head->pictures, err);
 }
 
-/* Adds the copies between batch and device cache, one per part of a row. */
+/* Adds the copies between batch and device cache, one per tensor. */
 static int add_device_cache(leat_gpu_ops *ops, const leat_device_cache_rows *rows, leat_error *err)
 {
-    for (int32_t i = 0; i < rows->n_parts; i++) {
-        const leat_device_cache_part *const part = &rows->parts[i];
-        const size_t word = part->row_bytes % 8 ? 1 : 8;
-        launch one = { .args = { .out_bytes = (int64_t)part->row_bytes,
-                                 .aux = part->entries,
-                                 .aux_bytes = (int64_t)part->row_bytes,
+    for (int32_t i = 0; i < rows->n_tensors; i++) {
+        const leat_device_cache_tensor *const tensor = &rows->tensors[i];
+        const size_t word = tensor->row_bytes % 8 ? 1 : 8;
+        launch one = { .args = { .out_bytes = (int64_t)tensor->row_bytes,
+                                 .aux = tensor->entries,
+                                 .aux_bytes = (int64_t)tensor->row_bytes,
                                  .in_height = 1,
-                                 .n_elements = (int64_t)(part->row_bytes / word),
+                                 .n_elements = (int64_t)(tensor->row_bytes / word),
                                  .channels = (int32_t)word },
                        .from = SIZE_MAX,
-                       .to = part->at,
+                       .to = tensor->at,
                        .plans = rows->index };
         const int rc = get_kernel(ops, "leat_device_cache", &one.kernel, err);
         if (rc < 0)

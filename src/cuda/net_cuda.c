@@ -249,22 +249,22 @@ static const leat_model_param *param_of(const leat_net *net, int32_t layer, int3
     return &net->model->params[net->model->layers[layer].first_param + param];
 }
 
-static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
-                     leat_error *err)
+static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
+                     float *to, leat_error *err)
 {
     const leat_model_param *const p = param_of(net, layer, param);
     float *arena;
-    const int rc = leat_net_slot(net, slot, &arena, err);
+    const int rc = leat_net_arena(net, which, &arena, err);
     return rc < 0 ? rc
                   : move(net, to, arena + p->at, p->n * sizeof *to, cudaMemcpyDeviceToHost, err);
 }
 
-static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                       const float *from, leat_error *err)
 {
     const leat_model_param *const p = param_of(net, layer, param);
     float *arena;
-    const int rc = leat_net_slot(net, slot, &arena, err);
+    const int rc = leat_net_arena(net, which, &arena, err);
     net->packs_stale = true;
     return rc < 0
                ? rc
@@ -272,13 +272,13 @@ static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_param_sl
 }
 
 /* Behind the steps enqueued before; graphs hold the addresses of arenas, so values move. */
-static int both(leat_net *net, leat_param_slot a, leat_param_slot b, int32_t mode, float share,
+static int both(leat_net *net, leat_param_values a, leat_param_values b, int32_t mode, float share,
                 leat_error *err)
 {
     float *x, *y;
     int rc = leat_net_use(net, err);
-    if (rc < 0 || (rc = leat_net_slot(net, a, &x, err)) < 0 ||
-        (rc = leat_net_slot(net, b, &y, err)) < 0)
+    if (rc < 0 || (rc = leat_net_arena(net, a, &x, err)) < 0 ||
+        (rc = leat_net_arena(net, b, &y, err)) < 0)
         return rc;
     const leat_net_call call = leat_net_arena_call(x, y, net->model->n_floats, mode, share);
     const cudaStream_t own = leat_gpu_stream_cuda(net->own);
@@ -287,13 +287,13 @@ static int both(leat_net *net, leat_param_slot a, leat_param_slot b, int32_t mod
     return rc == LEAT_OK && !net->stream ? leat_gpu_stream_sync(net->own, err) : rc;
 }
 
-static int cuda_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+static int cuda_blend(leat_net *net, leat_param_values to, leat_param_values from, double share,
                       leat_error *err)
 {
     return both(net, to, from, share == 1 ? LEAT_ARENA_COPY : LEAT_ARENA_BLEND, (float)share, err);
 }
 
-static int cuda_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
+static int cuda_swap(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err)
 {
     return both(net, a, b, LEAT_ARENA_SWAP, 0, err);
 }

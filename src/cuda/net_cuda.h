@@ -135,7 +135,7 @@ struct leat_net {
     void *blocks[LEAT_NET_BLOCKS];
     int32_t n_blocks;
     size_t device_bytes;
-    float *slots[LEAT_N_SLOTS]; /* the average on demand */
+    float *arenas[LEAT_N_VALUES]; /* the average on demand */
     float *grads, *accumulated;
     char *memory; /* tensors of the program that runs */
     float *saved; /* statistics of train.program, 5 numbers per channel */
@@ -191,8 +191,8 @@ void leat_net_close(leat_net *net);
 const char *leat_net_kernel_name(leat_net_kernel kernel);
 /* The pack of a parameter, NULL: it has none. */
 const leat_train_pack *leat_net_pack_of(const leat_net *net, int32_t param);
-/* The arena of a slot, made at its first use. */
-int leat_net_slot(leat_net *net, leat_param_slot slot, float **out, leat_error *err);
+/* The memory of these values of all parameters, made at its first use. */
+int leat_net_arena(leat_net *net, leat_param_values which, float **out, leat_error *err);
 /* Makes the shared workspace at least so large. */
 int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
 
@@ -217,7 +217,8 @@ int leat_net_make_running(leat_net_plan *plan, leat_error *err);
 /* --- net_make.c -------------------------------------------------------------------------------- */
 
 /* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
-void leat_net_make_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
+void leat_net_make_sizes(const leat_net *net, const leat_program *p, size_t *partial,
+                         size_t *fixed);
 
 /* --- net_update.c ------------------------------------------------------------------------------ */
 

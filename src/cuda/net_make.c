@@ -197,7 +197,7 @@ int leat_net_make_add_sums(const leat_net_maker *m, const leat_train_args *like,
     return LEAT_OK;
 }
 
-void leat_net_make_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed)
+void leat_net_make_sizes(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed)
 {
     for (int32_t i = 0; i < p->n_tensors; i++) {
         const int32_t n = leat_net_make_channels_of(&p->tensors[i].shape);

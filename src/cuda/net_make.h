@@ -39,7 +39,7 @@ static inline int32_t leat_net_make_channels_of(const leat_shape *shape)
 static inline float *leat_net_make_weight_of(const leat_net_maker *m, int32_t k)
 {
     const leat_model_param *const p = &m->net->model->params[m->layer->first_param + k];
-    return m->net->slots[LEAT_SLOT_WEIGHT] + p->at;
+    return m->net->arenas[LEAT_VALUES_WEIGHT] + p->at;
 }
 
 /* Where the gradient of parameter k of the layer goes; NULL: it is not trained. */

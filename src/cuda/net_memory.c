@@ -59,16 +59,16 @@ int leat_net_put(leat_net *net, void *to, const void *from, size_t bytes, const 
     return leat_gpu_check(net->gpu, rc, what, err);
 }
 
-int leat_net_slot(leat_net *net, leat_param_slot slot, float **out, leat_error *err)
+int leat_net_arena(leat_net *net, leat_param_values which, float **out, leat_error *err)
 {
     int rc = LEAT_OK;
-    if (!net->slots[slot]) {
-        rc = leat_net_take(net, net->model->n_floats * sizeof(float), "weights", &net->slots[slot],
-                           err);
+    if (!net->arenas[which]) {
+        rc = leat_net_take(net, net->model->n_floats * sizeof(float), "weights",
+                           &net->arenas[which], err);
         if (rc == LEAT_OK) /* other streams use it next */
             rc = leat_gpu_stream_sync(net->own, err);
     }
-    *out = net->slots[slot];
+    *out = net->arenas[which];
     return rc;
 }
 
@@ -237,8 +237,8 @@ static int open_tensors(leat_net *net, leat_error *err)
     size_t partial = larger(
         rows * 3, 2 * (net->model->n_floats / LEAT_TRAIN_RANGE + (size_t)net->model->n_params));
     size_t fixed = 0;
-    leat_net_make_room(net, net->train.program, &partial, &fixed);
-    leat_net_make_room(net, net->even.program, &partial, &fixed);
+    leat_net_make_sizes(net, net->train.program, &partial, &fixed);
+    leat_net_make_sizes(net, net->even.program, &partial, &fixed);
     const size_t target = (size_t)leat_gpu_launch_elements(&net->model->target) * 8 * rows;
     const size_t bytes = larger(net->train.program->bytes, net->even.program->bytes);
     if ((rc = leat_net_take(net, bytes, "activations", &net->memory, err)) < 0 ||
@@ -312,7 +312,7 @@ static int open_arenas(leat_net *net, leat_error *err)
     float *arena;
     int rc = LEAT_OK;
     for (int i = 0; i <= net->model->optimizer->n_states && rc == LEAT_OK; i++)
-        rc = leat_net_slot(net, (leat_param_slot)i, &arena, err);
+        rc = leat_net_arena(net, (leat_param_values)i, &arena, err);
     if (rc == LEAT_OK)
         rc = leat_net_take(net, bytes, "gradients", &net->grads, err);
     if (rc == LEAT_OK && net->model->accumulate > 1)
@@ -331,7 +331,7 @@ static int draw_weights(leat_net *net, leat_error *err)
         net->host->draw(model, model->params[i].layer, model->params[i].index,
                         host + model->params[i].at);
     const int rc =
-        leat_net_put(net, net->slots[LEAT_SLOT_WEIGHT], host, bytes, "copying weights", err);
+        leat_net_put(net, net->arenas[LEAT_VALUES_WEIGHT], host, bytes, "copying weights", err);
     free(host);
     return rc;
 }

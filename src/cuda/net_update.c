@@ -110,7 +110,7 @@ static int open_ranges(leat_net *net, list_fn *list, leat_net_ranges *out, leat_
 
 static leat_train_update_args args_of(const leat_net *net)
 {
-    leat_train_update_args a = { .weight = net->slots[LEAT_SLOT_WEIGHT],
+    leat_train_update_args a = { .weight = net->arenas[LEAT_VALUES_WEIGHT],
                                  .grad = net->accumulated ? net->accumulated : net->grads,
                                  .step = net->step,
                                  .packs = net->device_packs,
@@ -118,7 +118,7 @@ static leat_train_update_args args_of(const leat_net *net)
                                  .optimizer = net->optimizer,
                                  .n_states = net->model->optimizer->n_states };
     for (int32_t i = 0; i < a.n_states; i++)
-        a.states[i] = net->slots[LEAT_SLOT_STATE + i];
+        a.states[i] = net->arenas[LEAT_VALUES_STATE + i];
     return a;
 }
 

@@ -455,6 +455,7 @@ static void ops_ahead(leat_gpu_lib *l, const leat_gpu_lib_spec *specs, int n)
     free(plans);
 }
 
+/* Finds the fastest plan of an op: that of an equal op, one from the file of plans, or one that is measured now. */
 static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
 {
     leat_cudnn_plan *plans[MEASURED];

@@ -28,7 +28,7 @@ static struct {
     bool began; /* MPI, which ends with it then */
 } mpi;
 
-static int check(int code, const char *call, char *why)
+static int check_call(int code, const char *call, char *why)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
@@ -61,8 +61,8 @@ static int count_here(int32_t *here, char *why)
     MPI_Comm machine;
     cpu_set_t mine, both;
     int n = 1;
-    if (check(MPI_Comm_split_type(mpi.all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
-              "MPI_Comm_split_type", why) < 0)
+    if (check_call(MPI_Comm_split_type(mpi.all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+                   "MPI_Comm_split_type", why) < 0)
         return -1;
     MPI_Comm_size(machine, &n);
     cpu_set_t *const sets = calloc((size_t)n, sizeof *sets);
@@ -87,7 +87,7 @@ static int gather_hosts(char *why)
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length;
     MPI_Get_processor_name(name, &length);
-    return check(
+    return check_call(
         MPI_Allgather(name, sizeof name, MPI_BYTE, mpi.hosts, sizeof name, MPI_BYTE, mpi.all),
         "MPI_Allgather", why);
 }
@@ -98,15 +98,15 @@ static int mpi_open(int32_t *rank, int32_t *n, int32_t *here, char *why)
     MPI_Initialized(&is_open);
     if (is_open)
         MPI_Query_thread(&given);
-    else if (check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given), "MPI_Init_thread",
-                   why) < 0)
+    else if (check_call(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given),
+                        "MPI_Init_thread", why) < 0)
         return -1;
     mpi.began = !is_open;
     if (given < MPI_THREAD_SERIALIZED) {
         snprintf(why, LEAT_MPI_WHY, "this MPI may be used by one thread only");
         return -1;
     }
-    if (check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi.all), "MPI_Comm_dup", why) < 0)
+    if (check_call(MPI_Comm_dup(MPI_COMM_WORLD, &mpi.all), "MPI_Comm_dup", why) < 0)
         return -1;
     MPI_Comm_set_errhandler(mpi.all, MPI_ERRORS_RETURN);
     MPI_Comm_rank(mpi.all, &mpi.rank);
@@ -121,16 +121,16 @@ static int mpi_begin(const void *mine, size_t stride, void *all, size_t apart, s
 {
     mpi.bytes = (int)bytes;
     for (int r = 0; r < mpi.n; r++)
-        if (r != mpi.rank && check(MPI_Irecv((char *)all + (size_t)r * apart, mpi.bytes, MPI_BYTE,
-                                             r, TAG, mpi.all, &mpi.requests[r]),
-                                   "MPI_Irecv", why) < 0)
+        if (r != mpi.rank && check_call(MPI_Irecv((char *)all + (size_t)r * apart, mpi.bytes,
+                                                  MPI_BYTE, r, TAG, mpi.all, &mpi.requests[r]),
+                                        "MPI_Irecv", why) < 0)
             return -1;
     for (int i = 1; i < mpi.n;
          i++) { /* each begins with its neighbour, so that none gets all at once */
         const int r = (mpi.rank + i) % mpi.n;
-        if (check(MPI_Isend((const char *)mine + (size_t)r * stride, mpi.bytes, MPI_BYTE, r, TAG,
-                            mpi.all, &mpi.requests[mpi.n + r]),
-                  "MPI_Isend", why) < 0)
+        if (check_call(MPI_Isend((const char *)mine + (size_t)r * stride, mpi.bytes, MPI_BYTE, r,
+                                 TAG, mpi.all, &mpi.requests[mpi.n + r]),
+                       "MPI_Isend", why) < 0)
             return -1;
     }
     return 0;
@@ -155,8 +155,8 @@ static int check_lengths(int n_ended, char *why)
 static int mpi_test(int32_t *left, uint8_t *missing, char *why)
 {
     int n_ended = 0;
-    if (check(MPI_Testsome(2 * mpi.n, mpi.requests, &n_ended, mpi.which, mpi.ended), "MPI_Testsome",
-              why) < 0 ||
+    if (check_call(MPI_Testsome(2 * mpi.n, mpi.requests, &n_ended, mpi.which, mpi.ended),
+                   "MPI_Testsome", why) < 0 ||
         check_lengths(n_ended == MPI_UNDEFINED ? 0 : n_ended, why) < 0)
         return -1;
     *left = 0;

@@ -55,7 +55,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)planned;
     (void)scratch;
     (void)err;
-    leat_image_cut(in, out, &box, LEAT_PAD_CONSTANT);
+    leat_image_crop(in, out, &box, LEAT_PAD_CONSTANT);
     return LEAT_OK;
 }
 

@@ -54,8 +54,8 @@ static leat_image_box box_of(const leat_fused_op *ops, const leat_plan64 *plans,
 }
 
 /* Adds cutting the middle out of what resize gives. */
-static int set_cut(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpeg_target *target,
-                   leat_error *err)
+static int set_crop(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpeg_target *target,
+                    leat_error *err)
 {
     const int64_t dims[] = { jpeg->height, jpeg->width, target->channels };
     const leat_shape in = leat_shape_make(LEAT_U8, 3, dims);
@@ -92,7 +92,7 @@ static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
             else
                 target->output = output;
         } else {
-            const int rc = set_cut(&ops[1], jpeg, target, err);
+            const int rc = set_crop(&ops[1], jpeg, target, err);
             if (rc < 0)
                 return rc;
         }

@@ -74,7 +74,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)scratch;
     (void)err;
     LEAT_PLAN_GET(planned, box);
-    leat_image_cut(in, out, &box, ((const crop_options *)opts)->mode);
+    leat_image_crop(in, out, &box, ((const crop_options *)opts)->mode);
     return LEAT_OK;
 }
 

@@ -492,9 +492,9 @@ int leat_arm_count_memory(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-static int refuse_room(const leat_arm_room *room, int64_t needed, leat_error *err)
+static int refuse_total(const leat_arm_total *total, int64_t needed, leat_error *err)
 {
-    const leat_arm_memory *const all = &room->all;
+    const leat_arm_memory *const all = &total->all;
     char caches[64] = "";
     if (all->cache)
         snprintf(caches, sizeof caches, ", caches %s", leat_figure_bytes((double)all->cache).text);
@@ -503,14 +503,14 @@ static int refuse_room(const leat_arm_room *room, int64_t needed, leat_error *er
                      "time), a loader %s%s; lower pipeline.batch.size or engine.memory%s",
                      leat_figure_bytes((double)needed).text,
                      leat_figure_bytes((double)all->limit).text, all->limit_reason,
-                     leat_figure_bytes((double)all->trainer).text, room->n,
+                     leat_figure_bytes((double)all->trainer).text, total->n,
                      leat_figure_bytes((double)all->loader).text, caches,
-                     room->n == 1 ? "" : ", or compare fewer arms at a time");
+                     total->n == 1 ? "" : ", or compare fewer arms at a time");
 }
 
-int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err)
+int leat_arm_total_add(leat_arm_total *total, const leat_arm *arm, leat_error *err)
 {
-    leat_arm_memory *const all = &room->all;
+    leat_arm_memory *const all = &total->all;
     const leat_arm_memory *const own = &arm->memory;
     if (!all->limit)
         set_limit(all, own->limit, own->limit_reason);
@@ -518,22 +518,22 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
     all->cache += own->cache;
     if (own->loader > all->loader)
         all->loader = own->loader;
-    room->n += own->limit > 0;
+    total->n += own->limit > 0;
     const int64_t needed = all->trainer + all->loader + all->cache;
-    return all->limit && needed > all->limit ? refuse_room(room, needed, err) : LEAT_OK;
+    return all->limit && needed > all->limit ? refuse_total(total, needed, err) : LEAT_OK;
 }
 
-int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
+int leat_arm_total_open(leat_arm_total *total, leat_arm *arm, leat_error *err)
 {
     char why[sizeof err->message];
     const int rc = leat_arm_open(arm, err);
     if (rc == LEAT_OK)
-        return leat_arm_room_take(room, arm, err);
-    if (rc != LEAT_E_NOMEM || room->n == 0 || !err)
+        return leat_arm_total_add(total, arm, err);
+    if (rc != LEAT_E_NOMEM || total->n == 0 || !err)
         return rc;
     snprintf(why, sizeof why, "%s", err->message);
     return leat_fail(err, rc, "%s; or compare fewer arms at a time (trainers that are open: %s)",
-                     why, leat_figure_bytes((double)room->all.trainer).text);
+                     why, leat_figure_bytes((double)total->all.trainer).text);
 }
 
 /* The cache of an arm's pipeline, filled before anything is measured, so that runs show what later epochs

@@ -115,14 +115,14 @@ int leat_arm_count_memory(leat_arm *arm, leat_error *err);
 /* What arms that are open at a time take: all their trainers and caches, and the largest of their loaders, of which one is
  * open. Zeroed at first. The limit is that of the first arm that has one (others train in the memory of a device and
  * have no cache), from before the others were opened. */
-typedef struct leat_arm_room {
+typedef struct leat_arm_total {
     leat_arm_memory all;
     int32_t n; /* arms that have a limit */
-} leat_arm_room;
+} leat_arm_total;
 /* Adds an arm that was opened and has not run yet. LEAT_OK, LEAT_E_NOMEM: all do not fit */
-int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err);
+int leat_arm_total_add(leat_arm_total *total, const leat_arm *arm, leat_error *err);
 /* Opens an arm, then adds it. LEAT_E_NOMEM tells what the others take. */
-int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err);
+int leat_arm_total_open(leat_arm_total *total, leat_arm *arm, leat_error *err);
 
 /* Frees everything and zeroes the arm; accepts half-opened ones. */
 void leat_arm_close(leat_arm *arm);

@@ -121,7 +121,7 @@ static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *int
            (intake->n < LEAT_ARM_ALONE_MIN || intake->to_ns - intake->from_ns < LONG_NS))
         if ((rc = take_batch(intake, loader, err)) < 0)
             return rc;
-    for (int32_t i = 0; i < COPY_LAG; i++) /* those of the last ones that have landed */
+    for (int32_t i = 0; i < COPY_LAG; i++) /* those of the last ones that have ended */
         note_copy(intake, intake->recent[(intake->n + i) % COPY_LAG]);
     return LEAT_OK;
 }

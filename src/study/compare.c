@@ -157,11 +157,11 @@ static int in_arm(const struct study *study, size_t i, int rc, leat_error *err)
 static int prepare(struct study *study, const leat_config *config, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
-    leat_arm_room room = { .n = 0 };
+    leat_arm_total total = { .n = 0 };
     int rc = LEAT_OK;
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* errors show before anything runs */
         if ((rc = configure(study, i, config, err)) == LEAT_OK)
-            rc = leat_arm_room_open(&room, &study->arms[i], err);
+            rc = leat_arm_total_open(&total, &study->arms[i], err);
         rc = in_arm(study, i, rc, err);
     }
     for (size_t i = 0; i < n && rc == LEAT_OK; i++)

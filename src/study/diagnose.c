@@ -162,14 +162,17 @@ static leat_cause manner_of(const leat_facts *f, const leat_stage_fact *stage)
                : LEAT_CAUSE_NONE;
 }
 
-/* What the workers wait for most, besides cores. LEAT_WORK_COMPUTE: cores are the limit, or nothing is known. */
-static leat_worker_time largest_wait(const leat_facts *f)
+/* How the workers spend most of the time in which they do not compute. LEAT_WORK_COMPUTE: cores are the limit, or their
+ * time was not measured. */
+static leat_worker_time limiting_wait(const leat_facts *f)
 {
-    leat_worker_time most = LEAT_WORK_STORAGE;
-    for (leat_worker_time i = most; i < LEAT_N_WORKS; i++)
+    if (!is_divided(f) || wants_cores(f) >= CORES_WANTED)
+        return LEAT_WORK_COMPUTE;
+    leat_worker_time most = LEAT_WORK_STORAGE; /* the first that is a wait */
+    for (leat_worker_time i = most + 1; i < LEAT_N_WORKS; i++)
         if (f->work[i] > f->work[most])
             most = i;
-    return is_divided(f) && wants_cores(f) < CORES_WANTED ? most : LEAT_WORK_COMPUTE;
+    return most;
 }
 
 /* Sets the stage that limits the loader, and how. */
@@ -189,7 +192,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
     out->cause = LEAT_CAUSE_NONE;
     if (!stage)
         return;
-    const leat_worker_time wait = largest_wait(f);
+    const leat_worker_time wait = limiting_wait(f);
     if (wait == LEAT_WORK_STORAGE ||
         (!is_divided(f) && stage->does == LEAT_DOES_READ && waits_inside(f, stage))) {
         out->cause = LEAT_CAUSE_STORAGE;

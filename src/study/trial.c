@@ -23,11 +23,11 @@ static int change_config(leat_config *config, const leat_doctor_suggestion *chan
 static int check_memory(const leat_arm *job, const leat_trial_how *how, const leat_arm *arm,
                         leat_error *err)
 {
-    leat_arm_room room = { .n = 0 };
-    int rc = leat_arm_room_take(&room, job, err);
+    leat_arm_total total = { .n = 0 };
+    int rc = leat_arm_total_add(&total, job, err);
     if (rc == LEAT_OK && how->beside)
-        rc = leat_arm_room_take(&room, how->beside, err);
-    return rc < 0 ? rc : leat_arm_room_take(&room, arm, err);
+        rc = leat_arm_total_add(&total, how->beside, err);
+    return rc < 0 ? rc : leat_arm_total_add(&total, arm, err);
 }
 
 /* Fills the cache. Where the job has one, too, both must be about as full, whatever the reason is that one is not. */

@@ -45,7 +45,7 @@ struct study {
     leat_compare_arm *outs; /* of the arms of a race */
     leat_arm arms[LEAT_RACE_ARMS];
     leat_tune_settings of[LEAT_RACE_ARMS];
-    leat_arm_room room; /* of the arms that are open */
+    leat_arm_total total; /* of the arms that are open */
     leat_race race;
     double until;        /* a round that is not over then does not count, */
     int32_t sure_rounds; /* but these take as long as they take */
@@ -87,7 +87,7 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
          (rc = leat_arm_set_device(arm->config, study->options.device, err)) < 0) ||
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0)
         return rc;
-    return leat_arm_room_open(&study->room, arm, err);
+    return leat_arm_total_open(&study->total, arm, err);
 }
 
 /* A run tells how many steps fill the next one. */
@@ -110,7 +110,7 @@ static void close_race(struct study *study)
 {
     for (size_t i = 0; i < LEAT_RACE_ARMS; i++)
         leat_arm_close(&study->arms[i]);
-    study->room = (leat_arm_room){ .n = 0 };
+    study->total = (leat_arm_total){ .n = 0 };
 }
 
 /* Adds an arm. Settings that cannot be set are left out, and those that leave the cache less full than that of arm 0
@@ -119,13 +119,13 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
 {
     leat_race *race = &study->race;
     const size_t i = race->n_arms;
-    const leat_arm_room before = study->room;
+    const leat_arm_total before = study->total;
     leat_error *const why = i ? NULL : err;
     int rc = open_arm(study, &study->arms[i], &study->outs[i], s, why);
     if (rc == LEAT_OK)
         rc = leat_arm_fill(&study->arms[i], LEAT_ARM_REFILL_NS, why);
     if (rc < 0 || (study->outs[i].uncached > 0 && !(study->outs[0].uncached > 0))) {
-        study->room = before;
+        study->total = before;
         leat_arm_close(&study->arms[i]);
         return i ? LEAT_OK : rc;
     }
@@ -235,7 +235,7 @@ static int learn_device(struct study *study, leat_error *err)
     snprintf(out->device, sizeof out->device, "%s", arm_out->device);
     out->simulated = arm_out->simulated;
     leat_arm_close(&arm);
-    study->room = (leat_arm_room){ .n = 0 };
+    study->total = (leat_arm_total){ .n = 0 };
     return rc;
 }
 

@@ -115,7 +115,7 @@ int leat_average_before(leat_average *average, const leat_backend *backend, leat
     if (!average->mode || average->begun)
         return LEAT_OK;
     average->begun = true;
-    return backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT, 1, err);
+    return backend->blend(net, LEAT_VALUES_AVERAGE, LEAT_VALUES_WEIGHT, 1, err);
 }
 
 /* An average of weights that were loaded begins with them, while lookahead follows the run's schedule. */
@@ -128,7 +128,7 @@ int leat_average_after(const leat_average *average, int64_t n_of_run, const leat
         return LEAT_OK;
     if (n % average->every)
         return LEAT_OK;
-    rc = backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT,
+    rc = backend->blend(net, LEAT_VALUES_AVERAGE, LEAT_VALUES_WEIGHT,
                         1 - leat_average_decay(average, n), err);
     return rc == LEAT_OK ? leat_average_end(average, backend, net, err) : rc;
 }
@@ -137,7 +137,7 @@ int leat_average_end(const leat_average *average, const leat_backend *backend, l
                      leat_error *err)
 {
     return average->mode == LEAT_AVERAGE_LOOKAHEAD && average->begun
-               ? backend->blend(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, 1, err)
+               ? backend->blend(net, LEAT_VALUES_WEIGHT, LEAT_VALUES_AVERAGE, 1, err)
                : LEAT_OK;
 }
 
@@ -145,6 +145,6 @@ int leat_average_swap(const leat_average *average, const leat_backend *backend, 
                       leat_error *err)
 {
     return average->mode == LEAT_AVERAGE_EMA && average->begun
-               ? backend->swap(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, err)
+               ? backend->swap(net, LEAT_VALUES_WEIGHT, LEAT_VALUES_AVERAGE, err)
                : LEAT_OK;
 }

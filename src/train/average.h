@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * average.h: averages of the weights over updates, from `train.average`. The average of every parameter, also of
- * running statistics, is in LEAT_SLOT_AVERAGE of the backend. All other state is the number of updates, so a
- * checkpoint needs only the slot. */
+ * running statistics, is in LEAT_VALUES_AVERAGE of the backend. All other state is the number of updates, so a
+ * checkpoint needs only these values. */
 #ifndef LEAT_AVERAGE_H
 #define LEAT_AVERAGE_H
 
@@ -21,7 +21,7 @@ typedef struct leat_average {
     bool warmup;
     int64_t length;  /* updates of the run; 0: unknown */
     int64_t batches; /* of the run; 0: unknown */
-    bool begun;      /* the slot holds an average; a checkpoint that has filled the slot sets it */
+    bool begun;      /* its values hold an average; a checkpoint that has filled them sets it */
 } leat_average;
 
 /* node: `train.average`; NULL: none. Returns LEAT_OK, LEAT_E_CONFIG. */

@@ -38,14 +38,14 @@ int32_t leat_checkpoint_ready(const leat_trainer *trainer)
     return trainer && !trainer->whiten && trainer->n_accumulated % trainer->model.accumulate == 0;
 }
 
-static unsigned slots_of(const leat_trainer *trainer)
+static unsigned saved_values(const leat_trainer *trainer)
 {
-    unsigned slots = 1u << LEAT_SLOT_WEIGHT;
+    unsigned values = 1u << LEAT_VALUES_WEIGHT;
     for (int32_t i = 0; i < trainer->model.optimizer->n_states; i++)
-        slots |= 1u << (LEAT_SLOT_STATE + i);
+        values |= 1u << (LEAT_VALUES_STATE + i);
     if (trainer->average.mode)
-        slots |= 1u << LEAT_SLOT_AVERAGE;
-    return slots;
+        values |= 1u << LEAT_VALUES_AVERAGE;
+    return values;
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state, le
 {
     char steps[24], updates[24], sums[96], loader[2 * sizeof *state + 1];
     char decisions[LEAT_DECIDE_TEXT];
-    int rc = leat_param_file_open(&trainer->model, slots_of(trainer), file, err);
+    int rc = leat_param_file_open(&trainer->model, saved_values(trainer), file, err);
     if (rc < 0 ||
         (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0 ||
         (rc = leat_param_file_read(file, trainer, err)) < 0 ||
@@ -357,7 +357,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     const int32_t shards = saved_shards(trainer, notes[NOTE_model]);
     snprintf(out->path, sizeof out->path, "%s", path);
     if ((rc = compare(trainer, notes[NOTE_model], shards, path, out, err)) < 0 ||
-        (rc = leat_param_file_open(&trainer->model, slots_of(trainer), values, err)) < 0 ||
+        (rc = leat_param_file_open(&trainer->model, saved_values(trainer), values, err)) < 0 ||
         (rc = take_all(file, path, values, err)) < 0 ||
         (rc = apply(trainer, values, &parsed, shards, err)) < 0)
         return rc;

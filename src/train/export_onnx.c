@@ -235,7 +235,7 @@ int leat_trainer_export_onnx(leat_trainer *trainer, const char *path, leat_error
     if (rc == LEAT_OK)
         rc = leat_pretrained_load(trainer, err);
     if (rc == LEAT_OK)
-        rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err);
+        rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &file, err);
     if (rc == LEAT_OK)
         rc = leat_param_file_read_averaged(&file, trainer, err);
     if (rc == LEAT_OK)

@@ -202,7 +202,7 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 typedef struct leat_layer_common {
     leat_string name;      /* "": INDEX.KIND */
     const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
-    leat_string device;    /* "": the run's, see split/split.h */
+    leat_string device;    /* "": the run's, see partition/partition.h */
 } leat_layer_common;
 
 typedef struct leat_model_layer {
@@ -242,7 +242,7 @@ typedef struct leat_model_normalize {
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
-    /* The layers [first, end) that a net of it computes: all, or a part of a model that split_cut.c cuts. A part has
+    /* The layers [first, end) that a net of it computes: all, or a part of a model that partition_open.c makes. A part has
      * no parameters of other layers, and its input is the output of layer first - 1. */
     int32_t first, end;
     int32_t n_params;
@@ -395,12 +395,12 @@ typedef struct leat_net_step {
 } leat_net_step;
 
 /* Which values of a parameter: the weights, a state of the optimiser, the average (leat_backend.blend). */
-typedef enum leat_param_slot {
-    LEAT_SLOT_WEIGHT,
-    LEAT_SLOT_STATE, /* and LEAT_SLOT_STATE + 1 */
-    LEAT_SLOT_AVERAGE = LEAT_SLOT_STATE + LEAT_OPTIMIZER_MAX_STATES,
-    LEAT_N_SLOTS
-} leat_param_slot;
+typedef enum leat_param_values {
+    LEAT_VALUES_WEIGHT,
+    LEAT_VALUES_STATE, /* and LEAT_VALUES_STATE + 1 */
+    LEAT_VALUES_AVERAGE = LEAT_VALUES_STATE + LEAT_OPTIMIZER_MAX_STATES,
+    LEAT_N_VALUES
+} leat_param_values;
 
 typedef struct leat_backend {
     const char *kind; /* of the devices it runs on: leat_device_table.kind */
@@ -416,19 +416,19 @@ typedef struct leat_backend {
     /* Sums of the steps done (the caller has waited for them); `anew`: they start again from 0. */
     int (*sums)(leat_net *net, bool anew, leat_net_sums *out, leat_error *err);
     /* One parameter in its plain layout, host memory. The caller has waited for all steps. */
-    int (*read)(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
+    int (*read)(leat_net *net, int32_t layer, int32_t param, leat_param_values which, float *to,
                 leat_error *err);
-    int (*write)(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+    int (*write)(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                  const float *from, leat_error *err);
     /* Where the values of one lie in their plain layout, if they do so in host memory; NULL: they do not, or the device
      * does not tell (no function): read() copies them. Valid until they change; `swap` moves none of them. */
-    const float *(*values)(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot);
+    const float *(*values)(leat_net *net, int32_t layer, int32_t param, leat_param_values which);
     /* All parameters, also those that are not trained: to += share * (from - to); share 1 copies. On
      * devices that enqueue, both follow the steps enqueued before. */
-    int (*blend)(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+    int (*blend)(leat_net *net, leat_param_values to, leat_param_values from, double share,
                  leat_error *err);
-    /* Exchanges the values of two slots of all parameters. */
-    int (*swap)(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err);
+    /* Exchanges two kinds of values of all parameters. */
+    int (*swap)(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err);
     /* Memory of a training step; NULL: the device does not tell. */
     void (*memory)(const leat_net *net, leat_train_memory *out);
     /* The same of a net that open() would make, without opening it: only `total` is needed. NULL: as above. */

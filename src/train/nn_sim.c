@@ -124,26 +124,26 @@ static int no_weights(leat_error *err)
         "a simulated device computes nothing, so it has no weights to save or restore");
 }
 
-static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
+static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which, float *to,
                     leat_error *err)
 {
     (void)net;
     (void)layer;
     (void)param;
-    (void)slot;
+    (void)which;
     (void)to;
     return no_weights(err);
 }
 
-static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                      const float *from, leat_error *err)
 {
     (void)from;
-    return sim_read(net, layer, param, slot, NULL, err);
+    return sim_read(net, layer, param, which, NULL, err);
 }
 
 /* There are no weights to average: a run with averages is simulated without them. */
-static int sim_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+static int sim_blend(leat_net *net, leat_param_values to, leat_param_values from, double share,
                      leat_error *err)
 {
     (void)net;
@@ -154,7 +154,7 @@ static int sim_blend(leat_net *net, leat_param_slot to, leat_param_slot from, do
     return LEAT_OK;
 }
 
-static int sim_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
+static int sim_swap(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err)
 {
     return sim_blend(net, a, b, 1, err);
 }

@@ -332,7 +332,7 @@ static int compare_weights(leat_trainer *trainer, int rc, leat_error *err)
     for (int32_t i = 0; i < model->n_layers && trainer->backend->values; i++)
         for (int32_t k = 0; k < model->layers[i].n_params; k++) {
             const float *const values =
-                trainer->backend->values(trainer->net, i, k, LEAT_SLOT_WEIGHT);
+                trainer->backend->values(trainer->net, i, k, LEAT_VALUES_WEIGHT);
             const size_t bytes = (size_t)leat_shape_bytes(&model->layers[i].params[k].shape);
             digest = values ? leat_digest_chain(digest, leat_digest_row(values, bytes, 0)) : digest;
         }

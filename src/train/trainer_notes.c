@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "layers.h"
-#include "split/net_split.h"
+#include "partition/net_partition.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -72,7 +72,7 @@ static void note_cpu(leat_trainer *trainer, const leat_node *node, const leat_tr
                            !leat_node_is_null(o->cuda) };
     const char *const device =
         trainer->device ? trainer->device->info.name : (const char *)o->device.text;
-    if (strcmp(device, "cpu") != 0 || leat_split_wanted(&trainer->model))
+    if (strcmp(device, "cpu") != 0 || leat_partition_wanted(&trainer->model))
         return;
     for (int i = 0; i < 3; i++)
         if (given[i])

@@ -10,8 +10,8 @@
 #include "classes/class_ask.h"
 #include "cpu/onednn.h"
 #include "layers.h"
+#include "partition/net_partition.h"
 #include "rules.h"
-#include "split/net_split.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -177,9 +177,9 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
         return leat_fail(err, why.code, "%s", why.message);
-    const bool split = leat_split_wanted(&trainer->model);
-    if (split)
-        trainer->backend = &leat_backend_split;
+    const bool partition = leat_partition_wanted(&trainer->model);
+    if (partition)
+        trainer->backend = &leat_backend_partition;
     if (trainer->model.ranks && trainer->backend != &leat_backend_cpu)
         return leat_fail(
             err, LEAT_E_UNSUPPORTED,
@@ -188,12 +188,13 @@ static int open_net(leat_trainer *trainer, leat_error *err)
         !trainer->device->table->host_memory)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.views works on the CPU and on one GPU; leave it out on %s%s",
-                         trainer->device->info.name, split ? ", or let all layers run there" : "");
-    if (split && trainer->clip > 0)
+                         trainer->device->info.name,
+                         partition ? ", or let all layers run there" : "");
+    if (partition && trainer->clip > 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.clip needs the norm of the whole gradient, which no device has "
                          "where layers name a `device`: leave out one of them");
-    if (split || trainer->device->table->host_memory) {
+    if (partition || trainer->device->table->host_memory) {
         leat_machine_read("", &trainer->machine);
         trainer->model.memory_limit = trainer->machine.memory_bytes;
         trainer->model.memory_why = trainer->machine.memory_why;
@@ -201,15 +202,15 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
 
-static void name_simulated(leat_trainer *trainer, const leat_split_info *split)
+static void name_simulated(leat_trainer *trainer, const leat_partition_info *partition)
 {
     char *const text = trainer->simulated_by;
     const leat_device_info *const device = &trainer->device->info;
     if (device->simulated)
         snprintf(text, sizeof trainer->simulated_by, "device %s", device->name);
-    else if (split->simulated_layer)
+    else if (partition->simulated_layer)
         snprintf(text, sizeof trainer->simulated_by, "layer '%s' on device %s",
-                 split->simulated_layer, split->simulated_device);
+                 partition->simulated_layer, partition->simulated_device);
     trainer->info.simulated = *text != 0;
     trainer->info.simulated_by = *text ? text : NULL;
 }
@@ -241,16 +242,16 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
     };
     const leat_model *const model = &trainer->model;
     bool computes_loss = !trainer->device->info.simulated;
-    leat_split_info split = { .crossings = 0 };
-    if (trainer->backend == &leat_backend_split) {
-        split = leat_split_describe(trainer->net);
-        trainer->info.crossings = split.crossings;
-        trainer->info.crossed_bytes = split.bytes;
-        computes_loss = !split.ends_simulated;
-        if (!split.in_host_memory) /* the parts were checked; no limit holds for all devices */
+    leat_partition_info partition = { .crossings = 0 };
+    if (trainer->backend == &leat_backend_partition) {
+        partition = leat_partition_describe(trainer->net);
+        trainer->info.crossings = partition.crossings;
+        trainer->info.crossed_bytes = partition.bytes;
+        computes_loss = !partition.ends_simulated;
+        if (!partition.in_host_memory) /* the parts were checked; no limit holds for all devices */
             trainer->model.memory_limit = 0;
     }
-    name_simulated(trainer, &split);
+    name_simulated(trainer, &partition);
     trainer->info.note = *trainer->note ? trainer->note : NULL;
     if (model->weighted && computes_loss)
         trainer->info.expect.weights = trainer->weight_at + 1;

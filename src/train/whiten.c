@@ -259,12 +259,12 @@ int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *
         const patches *const p = &whiten->layers[i];
         if (p->count == 0)
             continue;
-        rc = backend->read(net, p->layer, 0, LEAT_SLOT_WEIGHT, p->weights, err);
+        rc = backend->read(net, p->layer, 0, LEAT_VALUES_WEIGHT, p->weights, err);
         take_means(p);
         decompose(p);
         fill_weights(p);
         if (rc == LEAT_OK)
-            rc = backend->write(net, p->layer, 0, LEAT_SLOT_WEIGHT, p->weights, err);
+            rc = backend->write(net, p->layer, 0, LEAT_VALUES_WEIGHT, p->weights, err);
     }
     return rc;
 }

@@ -171,14 +171,14 @@ TEST(values_move_to_another_net)
         const leat_model *const of_both = &f[0].trainer->model;
         const leat_backend *const backend = f[0].trainer->backend;
         for (int32_t p = 0; p < of_both->n_params; p++)
-            for (int slot = 0; slot <= of_both->optimizer->n_states; slot++) {
+            for (int which = 0; which <= of_both->optimizer->n_states; which++) {
                 const leat_model_param *const of = &of_both->params[p];
                 float *const values = malloc(of->n * sizeof *values);
                 assert_int_equal(backend->read(f[0].trainer->net, of->layer, of->index,
-                                               (leat_param_slot)slot, values, NULL),
+                                               (leat_param_values)which, values, NULL),
                                  0);
                 assert_int_equal(backend->write(f[1].trainer->net, of->layer, of->index,
-                                                (leat_param_slot)slot, values, NULL),
+                                                (leat_param_values)which, values, NULL),
                                  0);
                 free(values);
             }

@@ -140,20 +140,21 @@ TEST(memory_is_planned)
     leat_tfrecord_shard_init(&shard, &listed);
     check(leat_tfrecord_shard_open(&shard, &files, false, &source, &features, &err), &err);
     const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&shard);
-    const leat_inflate_index *const index = &opened->inflated.index;
+    const leat_decompress_index *const index = &opened->compressed.index;
     assert_string_equal(opened->compression, "GZIP");
     assert_int_equal(shard.n_records, N);
-    assert_int_equal(index->n_chunks, index->data_bytes / LEAT_INFLATED_CHUNK + 1);
+    assert_int_equal(index->n_chunks, index->data_bytes / LEAT_COMPRESSED_CHUNK + 1);
     assert_int_equal(source.memory_bytes, index->memory_bytes);
-    assert_true(source.memory_bytes >= (N + 1) * 8 + index->n_chunks * leat_inflate_point_bytes());
+    assert_true(source.memory_bytes >=
+                (N + 1) * 8 + index->n_chunks * leat_decompress_point_bytes());
     leat_tfrecord_shard_close(&shard);
 }
 
 /* --- chunks, fewer than are asked for ------------------------------------------------------------- */
 
 typedef struct reading {
-    leat_inflated *chunks;
-    const leat_inflated_file *files;
+    leat_compressed *chunks;
+    const leat_compressed_file *files;
     const uint8_t *plain[2];
     uint64_t seed;
     int failed;
@@ -170,7 +171,7 @@ static void *read_ranges(void *arg)
         const uint64_t bytes = r->files[k].index.data_bytes;
         const size_t size = leat_rng_below(&rng, sizeof to);
         const uint64_t at = leat_rng_below(&rng, (uint32_t)(bytes - size));
-        r->failed += leat_inflated_read(r->chunks, &r->files[k], at, size, to, &err) < 0 ||
+        r->failed += leat_compressed_read(r->chunks, &r->files[k], at, size, to, &err) < 0 ||
                      memcmp(to, r->plain[k] + at, size) != 0;
     }
     return NULL;
@@ -180,7 +181,7 @@ TEST(many_threads_few_chunks)
 {
     static const char *const names[] = { "0.tfrecord", "1.tfrecord" };
     enum { THREADS = 6, CHUNK = 100003 };
-    leat_inflated_file files[2];
+    leat_compressed_file files[2];
     leat_open_file opened[2] = { 0 };
     reading of[THREADS];
     pthread_t threads[THREADS];
@@ -191,16 +192,16 @@ TEST(many_threads_few_chunks)
         snprintf(name, sizeof name, "g%s", names[k]);
         opened[k].fd = open(in_folder(name), O_RDONLY);
         files[k].file = &opened[k];
-        assert_int_equal(leat_inflate_index_build(opened[k].fd, k ? "ZLIB" : "GZIP", CHUNK,
-                                                  &files[k].index, NULL),
+        assert_int_equal(leat_decompress_index_build(opened[k].fd, k ? "ZLIB" : "GZIP", CHUNK,
+                                                     &files[k].index, NULL),
                          LEAT_FORMAT_OK);
         name[0] = 'f';
         of[0].plain[k] = read_whole(in_folder(name), &size);
         assert_int_equal(files[k].index.data_bytes, size);
     }
     for (size_t n_chunks = 1; n_chunks <= 4; n_chunks += 3) { /* and so many in memory */
-        leat_inflated *chunks;
-        check(leat_inflated_open(&chunks, n_chunks, CHUNK, &err), &err);
+        leat_compressed *chunks;
+        check(leat_compressed_open(&chunks, n_chunks, CHUNK, &err), &err);
         for (int i = 0; i < THREADS; i++) {
             of[i] = (reading){ chunks, files, { of[0].plain[0], of[0].plain[1] }, (uint64_t)i, 0 };
             assert_int_equal(pthread_create(&threads[i], NULL, read_ranges, &of[i]), 0);
@@ -209,10 +210,10 @@ TEST(many_threads_few_chunks)
             pthread_join(threads[i], NULL);
             assert_int_equal(of[i].failed, 0);
         }
-        leat_inflated_close(&chunks);
+        leat_compressed_close(&chunks);
     }
     for (int k = 0; k < 2; k++) {
-        leat_inflate_index_close(&files[k].index);
+        leat_decompress_index_close(&files[k].index);
         close(opened[k].fd);
         free((void *)(uintptr_t)of[0].plain[k]);
     }

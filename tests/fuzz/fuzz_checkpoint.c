@@ -149,8 +149,8 @@ static uint64_t state_of_trainer(void)
     uint64_t digest = leat_digest_row(&trainer->n_accumulated, sizeof trainer->n_accumulated, 0);
     const int64_t updates = trainer->backend->updates(trainer->net);
     digest = leat_digest_chain(digest, leat_digest_row(&updates, sizeof updates, 0));
-    for (int slot = LEAT_SLOT_WEIGHT; slot < LEAT_N_SLOTS; slot++)
-        if (trainer->backend->read(trainer->net, 0, 0, (leat_param_slot)slot, values, NULL) ==
+    for (int which = LEAT_VALUES_WEIGHT; which < LEAT_N_VALUES; which++)
+        if (trainer->backend->read(trainer->net, 0, 0, (leat_param_values)which, values, NULL) ==
             LEAT_OK)
             digest = leat_digest_chain(digest, leat_digest_row(values, sizeof values, 0));
     return digest;

@@ -107,16 +107,16 @@ static void check_eighth(const leat_jpeg *jpeg, leat_jpeg indexed, int channels,
 static void check_index(leat_jpeg jpeg, const leat_image_box *box, uint32_t state)
 {
     enum { MOST_MARKS = MAX_PIXELS / 64 };
-    static leat_jpeg_mark marks[MOST_MARKS];
+    static leat_jpeg_point points[MOST_MARKS];
     static leat_scratch *scratch;
     const uint32_t every = 1 + state % 20;
     const leat_jpeg plain = jpeg;
-    const uint64_t n = leat_jpeg_count_marks(&jpeg, every);
+    const uint64_t n = leat_jpeg_count_points(&jpeg, every);
     if (!scratch && leat_scratch_open(&scratch, 1 << 28, NULL))
         abort();
     leat_scratch_reset(scratch);
-    if (!n || n > MOST_MARKS || leat_jpeg_make_marks(&jpeg, every, marks, scratch, NULL) ||
-        leat_jpeg_use_marks(&jpeg, every, marks, n, NULL))
+    if (!n || n > MOST_MARKS || leat_jpeg_make_points(&jpeg, every, points, scratch, NULL) ||
+        leat_jpeg_use_points(&jpeg, every, points, n, NULL))
         return;
     const leat_image_box whole = { 0, 0, jpeg.height, jpeg.width };
     const int level = (int)(state / 7 % LEAT_JPEG_N_DSP);
@@ -124,7 +124,7 @@ static void check_index(leat_jpeg jpeg, const leat_image_box *box, uint32_t stat
         (!is_part(&jpeg, &whole, 3) || decode(jpeg, level, box, 3) || !is_part(&jpeg, box, 3)))
         abort();
     check_eighth(&plain, jpeg, 3, 1);
-    ((uint8_t *)marks)[state % (n * sizeof *marks)] ^= (uint8_t)(1 + state / 3 % 255);
+    ((uint8_t *)points)[state % (n * sizeof *points)] ^= (uint8_t)(1 + state / 3 % 255);
     decode(jpeg, level, &whole, 3);
     decode(jpeg, level, box, 3);
     check_eighth(&plain, jpeg, 3, 0);

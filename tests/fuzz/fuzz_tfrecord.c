@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] & 1)
         mend_checksums(bytes, size - 1);
     in_memory(bytes, size - 1);
-    if (!leat_tfrecord_compression(bytes, size - 1)) /* those: fuzz_inflate.c */
+    if (!leat_tfrecord_compression(bytes, size - 1)) /* those: fuzz_decompress.c */
         as_file(bytes, size - 1);
     free(bytes);
     return 0;

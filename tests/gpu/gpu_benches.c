@@ -94,7 +94,7 @@ static double plain_slab_gb_s(gpu_run *run)
 }
 
 /* The loader's own copies, while compute runs, against plain ones of the same size. */
-static gpu_verdict ship_rate(gpu_run *run)
+static gpu_verdict loader_copies(gpu_run *run)
 {
     const gpu_steps what = { .prefetch = 2,
                              .batch = SLAB_ROWS,
@@ -373,7 +373,7 @@ const gpu_case gpu_benches[] = {
     { "train r32", "ResNet-50 on 32 x 32 in bf16", gpu_bench_train_r32 },
     { "train r32 fp32", "ResNet-50 on 32 x 32 in fp32 and tf32", gpu_bench_train_r32_fp32 },
     { "copy rates", "plain copies, pinned and pageable, by size", copy_rates },
-    { "ship rate", "the loader's copies against plain ones", ship_rate },
+    { "loader copies", "the loader's copies against plain ones", loader_copies },
     { "overlap", "idle time with and without prefetch, against arithmetic", overlap },
     { "mistakes", "what pageable memory, no prefetch, launches and small batches cost", mistakes },
     { "idle meter", "idle time by records against idle time by events", idle_meter },

@@ -321,7 +321,7 @@ static int run_all(const check_options *o, const answer *device, line *lines, in
         "loader",    "train graph",      "train bf16",     "train r224",
         "train r32", "train small",      "train r32 fp32", "train curves",
         "overlap",   "idle meter",       "copies",         "order",
-        "clock",     "copy rates",       "ship rate",
+        "clock",     "copy rates",       "loader copies",
     };
     int rc = 0;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)

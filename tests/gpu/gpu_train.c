@@ -283,9 +283,10 @@ int gpu_weights_distance(leat_trainer *a, leat_trainer *b, gpu_distance *out, le
     for (int32_t i = 0; i < m->n_params && rc == LEAT_OK; i++) {
         const leat_model_param *const p = &m->params[i];
         float *const values = malloc(2 * p->n * sizeof *values);
-        rc = a->backend->read(a->net, p->layer, p->index, LEAT_SLOT_WEIGHT, values, err);
+        rc = a->backend->read(a->net, p->layer, p->index, LEAT_VALUES_WEIGHT, values, err);
         if (rc == LEAT_OK)
-            rc = b->backend->read(b->net, p->layer, p->index, LEAT_SLOT_WEIGHT, values + p->n, err);
+            rc = b->backend->read(b->net, p->layer, p->index, LEAT_VALUES_WEIGHT, values + p->n,
+                                  err);
         const double apart = rc == LEAT_OK ? distance(values, values + p->n, p->n, least) : 0;
         if (!(apart <= out->weights)) {
             out->weights = apart;

@@ -119,10 +119,10 @@ static void check_photo_index(const uint8_t *data, size_t size)
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     if (jpeg.restart_mcus)
         return;
-    leat_jpeg_mark *marks = make_marks(data, size, 8, &n);
+    leat_jpeg_point *points = make_marks(data, size, 8, &n);
     assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
-    assert_int_equal(check_indexed(data, size, 8, marks, 2, (unsigned)size), LEAT_OK);
-    free(marks);
+    assert_int_equal(check_indexed(data, size, 8, points, 2, (unsigned)size), LEAT_OK);
+    free(points);
 }
 
 static int is_photo(const uint8_t *data, size_t size)

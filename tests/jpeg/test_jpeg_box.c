@@ -56,10 +56,10 @@ TEST(indexed)
             uint8_t *data;
             size_t n;
             const size_t size = reference_encode(&p, s, &data);
-            leat_jpeg_mark *marks = make_marks(data, size, intervals[k], &n);
+            leat_jpeg_point *points = make_marks(data, size, intervals[k], &n);
             assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
-            assert_int_equal(check_indexed(data, size, intervals[k], marks, 20, s + k), LEAT_OK);
-            free(marks);
+            assert_int_equal(check_indexed(data, size, intervals[k], points, 20, s + k), LEAT_OK);
+            free(points);
             free(data);
         }
 }
@@ -71,29 +71,29 @@ TEST(wrong_index)
     size_t n;
     leat_jpeg jpeg;
     const size_t size = small_file(2, 2, 0, &data), size_marked = small_file(2, 2, 3, &other);
-    leat_jpeg_mark *marks = make_marks(data, size, 2, &n);
+    leat_jpeg_point *points = make_marks(data, size, 2, &n);
     assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
-    assert_int_equal(check_indexed(data, size, 2, marks, 9, 1), LEAT_OK);
+    assert_int_equal(check_indexed(data, size, 2, points, 9, 1), LEAT_OK);
     for (size_t i = 0; i < n; i++)
         for (int change = 0; change < 8; change++) {
-            const leat_jpeg_mark kept = marks[i];
-            marks[i].byte += change == 0   ? 1u
-                             : change == 1 ? 0xffffffffu
-                             : change == 2 ? 99999u
-                                           : 0u;
-            marks[i].bit = (uint16_t)(marks[i].bit ^ (change == 3 ? 1 : change == 4 ? 256 : 0));
+            const leat_jpeg_point kept = points[i];
+            points[i].byte += change == 0   ? 1u
+                              : change == 1 ? 0xffffffffu
+                              : change == 2 ? 99999u
+                                            : 0u;
+            points[i].bit = (uint16_t)(points[i].bit ^ (change == 3 ? 1 : change == 4 ? 256 : 0));
             if (change >= 5)
-                marks[i].dc[change - 5]++;
-            assert_int_equal(check_indexed(data, size, 2, marks, 0, 1), LEAT_E_UNSUPPORTED);
-            marks[i] = kept;
+                points[i].dc[change - 5]++;
+            assert_int_equal(check_indexed(data, size, 2, points, 0, 1), LEAT_E_UNSUPPORTED);
+            points[i] = kept;
         }
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
-    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n - 1, NULL), LEAT_E_ARGUMENT);
-    assert_int_equal(leat_jpeg_use_marks(&jpeg, 0, marks, 0, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_use_points(&jpeg, 2, points, n - 1, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_use_points(&jpeg, 0, points, 0, NULL), LEAT_E_ARGUMENT);
     assert_int_equal(leat_jpeg_open(&jpeg, other, size_marked, NULL), LEAT_OK);
-    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n, NULL), LEAT_E_ARGUMENT);
-    assert_int_equal(leat_jpeg_make_marks(&jpeg, 2, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
-    free(marks);
+    assert_int_equal(leat_jpeg_use_points(&jpeg, 2, points, n, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_make_points(&jpeg, 2, points, scratch, NULL), LEAT_E_UNSUPPORTED);
+    free(points);
     free(data);
     free(other);
 }
@@ -124,7 +124,7 @@ static uint8_t *by_steps(const leat_jpeg *jpeg, const leat_image_box *box,
     leat_scratch_reset(scratch);
     assert_int_equal(leat_resample(&whole, box, &resized, t->interpolation, scratch, NULL),
                      LEAT_OK);
-    leat_image_cut(&resized, &out, &cut, LEAT_PAD_CONSTANT);
+    leat_image_crop(&resized, &out, &cut, LEAT_PAD_CONSTANT);
     for (int32_t y = 0; t->is_mirrored && y < t->height; y++, pixels += row)
         leat_dsp()->mirror_row(pixels, pixels, (size_t)t->width, (size_t)t->channels);
     free(resized.data);

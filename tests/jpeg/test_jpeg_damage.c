@@ -44,11 +44,12 @@ TEST(unusual_files_are_refused)
 
 static void assert_no_index(const uint8_t *data, size_t size)
 {
-    static leat_jpeg_mark marks[1000];
+    static leat_jpeg_point points[1000];
     leat_jpeg jpeg;
     leat_scratch_reset(scratch);
-    if (!leat_jpeg_open(&jpeg, data, size, NULL) && leat_jpeg_count_marks(&jpeg, 1) <= 1000)
-        assert_int_equal(leat_jpeg_make_marks(&jpeg, 1, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
+    if (!leat_jpeg_open(&jpeg, data, size, NULL) && leat_jpeg_count_points(&jpeg, 1) <= 1000)
+        assert_int_equal(leat_jpeg_make_points(&jpeg, 1, points, scratch, NULL),
+                         LEAT_E_UNSUPPORTED);
 }
 
 TEST(truncated_anywhere)

@@ -13,20 +13,20 @@ static leat_view room(int width, int height, int channels, int scale, uint8_t *d
     return (leat_view){ leat_shape_make(LEAT_U8, 3, dims), data, NULL };
 }
 
-/* With an index the pixels are the same. A mark that is wrong is noticed, or does no harm. */
+/* With an index the pixels are the same. A point that is wrong is noticed, or does no harm. */
 static void check_index(leat_jpeg jpeg, int channels, size_t n)
 {
-    static leat_jpeg_mark marks[1 << 16];
+    static leat_jpeg_point points[1 << 16];
     static unsigned seed = 11;
     const uint32_t every = 1 + draw(&seed, 40);
-    const uint64_t n_marks = leat_jpeg_count_marks(&jpeg, every);
+    const uint64_t n_points = leat_jpeg_count_points(&jpeg, every);
     uint8_t *const with = got + n + 64;
-    if (!n_marks)
+    if (!n_points)
         return;
-    assert_in_range(n_marks, 1, 1 << 16);
+    assert_in_range(n_points, 1, 1 << 16);
     leat_scratch_reset(scratch);
-    assert_int_equal(leat_jpeg_make_marks(&jpeg, every, marks, scratch, NULL), LEAT_OK);
-    assert_int_equal(leat_jpeg_use_marks(&jpeg, every, marks, n_marks, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_make_points(&jpeg, every, points, scratch, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_use_points(&jpeg, every, points, n_points, NULL), LEAT_OK);
     for (int i = 0; i < 8; i++) {
         leat_scratch_reset(scratch);
         memset(with, 0xa5, n + 64);
@@ -36,8 +36,8 @@ static void check_index(leat_jpeg jpeg, int channels, size_t n)
             assert_memory_equal(with, got, n);
         for (size_t k = n; k < n + 64; k++)
             assert_int_equal(with[k], 0xa5);
-        leat_jpeg_mark *const used =
-            &marks[(uint64_t)(jpeg.mcus_y / 2) * (uint64_t)jpeg.mcus_x / every];
+        leat_jpeg_point *const used =
+            &points[(uint64_t)(jpeg.mcus_y / 2) * (uint64_t)jpeg.mcus_x / every];
         ((uint8_t *)used)[draw(&seed, sizeof *used)] ^= (uint8_t)(1u << draw(&seed, 8));
     }
 }
@@ -170,16 +170,16 @@ TEST(the_op_uses_an_index)
     const reference_picture p = {
         .width = 300, .height = 200, .channels = 3, .h = 2, .v = 2, .quality = 80
     };
-    static leat_jpeg_mark marks[1000];
+    static leat_jpeg_point points[1000];
     const leat_op *op = leat_op_find("decode_jpeg");
     uint8_t *data;
     const size_t size = reference_encode(&p, 1, &data);
     leat_jpeg jpeg;
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
-    const uint64_t n = leat_jpeg_count_marks(&jpeg, EVERY);
+    const uint64_t n = leat_jpeg_count_points(&jpeg, EVERY);
     assert_in_range(n, 2, 1000);
-    assert_int_equal(leat_jpeg_make_marks(&jpeg, EVERY, marks, scratch, NULL), LEAT_OK);
-    uint8_t *table = malloc(leat_jpeg_table_room(n));
+    assert_int_equal(leat_jpeg_make_points(&jpeg, EVERY, points, scratch, NULL), LEAT_OK);
+    uint8_t *table = malloc(leat_jpeg_table_most(n));
     void *options = options_of(op, "8", "false");
     for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
         const leat_view want = room(p.width, p.height, 3, 8, expected);
@@ -187,14 +187,14 @@ TEST(the_op_uses_an_index)
         leat_seek seek = { .table = table };
         const leat_view plain = { { LEAT_U8, 1, { (int64_t)size } }, data, NULL };
         const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, data, &seek };
-        seek.bytes = leat_jpeg_pack_marks(marks, n, EVERY, table);
+        seek.bytes = leat_jpeg_pack_points(points, n, EVERY, table);
         leat_scratch_reset(scratch);
         assert_int_equal(op->apply(options, NULL, &plain, &want, scratch, NULL), LEAT_OK);
         assert_int_equal(op->apply(options, NULL, &in, &out, scratch, NULL), LEAT_OK);
         assert_memory_equal(got, expected, (size_t)leat_shape_bytes(&out.shape));
         assert_int_equal(seek.used, !is_wrong);
         assert_int_equal(seek.refused, is_wrong);
-        marks[(uint64_t)(jpeg.mcus_y / 2) * (uint64_t)jpeg.mcus_x / EVERY].dc[0] += 3;
+        points[(uint64_t)(jpeg.mcus_y / 2) * (uint64_t)jpeg.mcus_x / EVERY].dc[0] += 3;
     }
     free(options);
     free(table);

@@ -43,6 +43,8 @@ static const char *const sources[] = {
     "{zip: [" FILTERED ", {concat: [" FILE_WITH("y: {key: x}") "}]}]}",
 };
 
+static uint64_t plan_digest; /* of the last plan that was opened */
+
 /* Opens all, takes two batches, closes all. */
 static int go(const char *source, const char *engine, const char *device_name, const char *cache,
               leat_error *err)
@@ -64,6 +66,8 @@ static int go(const char *source, const char *engine, const char *device_name, c
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)
         rc = leat_plan_open(config, NULL, &plan, err);
+    if (rc >= 0)
+        plan_digest = leat_plan_get_info(plan)->digest;
     if (rc >= 0)
         rc = leat_device_open(device_name, &device, err);
     const leat_loader_options options = { .device = device };
@@ -93,6 +97,7 @@ TEST(every_allocation_may_fail)
             unlink(kept);
             leat_error err = { 0 };
             check(go(source, engine, device, cache, &err), &err);
+            const uint64_t digest = plan_digest;
             int rc, hit, n_failed = 0;
             for (long n = 0;; n++) {
                 failing_malloc_at(n);
@@ -100,6 +105,8 @@ TEST(every_allocation_may_fail)
                 hit = failing_malloc_hit();
                 if (!hit)
                     break;
+                if (plan_digest != digest)
+                    fail_msg("allocation %ld: the plan has another digest", n);
                 /* Some allocations can be done without (a note, a side file); what is reported is
                  * never another error than the true one. */
                 if (rc < 0 && rc != LEAT_E_NOMEM && rc != LEAT_E_IO)

@@ -2,10 +2,10 @@
  *
  * test_tune_lines.c: which lines a winner keeps, with runs whose rates a test sets. */
 /* Before the headers, so that they declare the doubles. */
-#define leat_arm_room_open double_arm_room_open
-#define leat_arm_fill      double_arm_fill
-#define leat_arm_run       double_arm_run
-#define leat_tune          double_tune
+#define leat_arm_total_open double_arm_total_open
+#define leat_arm_fill       double_arm_fill
+#define leat_arm_run        double_arm_run
+#define leat_tune           double_tune
 #include "fixtures/unit.h"
 #include "study/tune_search.c"
 
@@ -19,7 +19,7 @@ static bool has(const leat_arm *arm, const char *path, const char *value)
     return !strcmp(text, value);
 }
 
-int double_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
+int double_arm_total_open(leat_arm_total *total, leat_arm *arm, leat_error *err)
 {
     snprintf(arm->out->device, sizeof arm->out->device, "sim");
     arm->out->simulated = true;

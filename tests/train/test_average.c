@@ -40,7 +40,7 @@ static void step(fixture *f, int i)
 }
 
 /* All parameters, also running statistics, one after the other. */
-static double *all_values(const fixture *f, leat_param_slot slot, size_t *n)
+static double *all_values(const fixture *f, leat_param_values which, size_t *n)
 {
     const leat_model *m = &f->trainer->model;
     double *values = calloc(m->n_floats, sizeof *values);
@@ -48,7 +48,7 @@ static double *all_values(const fixture *f, leat_param_slot slot, size_t *n)
     for (int32_t i = 0; i < m->n_params; i++) {
         float *part = malloc(m->params[i].n * sizeof *part);
         assert_int_equal(f->trainer->backend->read(f->trainer->net, m->params[i].layer,
-                                                   m->params[i].index, slot, part, NULL),
+                                                   m->params[i].index, which, part, NULL),
                          LEAT_OK);
         for (size_t k = 0; k < m->params[i].n; k++)
             values[(*n)++] = (double)part[k];
@@ -57,10 +57,10 @@ static double *all_values(const fixture *f, leat_param_slot slot, size_t *n)
     return values;
 }
 
-static void assert_near(const fixture *f, leat_param_slot slot, const double *wanted, int n)
+static void assert_near(const fixture *f, leat_param_values which, const double *wanted, int n)
 {
     size_t count;
-    double *is = all_values(f, slot, &count);
+    double *is = all_values(f, which, &count);
     for (size_t i = 0; i < count; i++)
         if (!(fabs(is[i] - wanted[i]) <= 1e-5 * (1 + fabs(wanted[i]))))
             fail_msg("after %d updates, value %zu: %.9g, not %.9g", n, i, is[i], wanted[i]);
@@ -74,15 +74,15 @@ static void check_ema(const char *options, double (*decay)(int n))
     size_t count;
     open_with(&plain, "");
     open_with(&averaged, options);
-    double *mean = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+    double *mean = all_values(&plain, LEAT_VALUES_WEIGHT, &count);
     for (int n = 1; n <= STEPS; n++) {
         step(&plain, n);
         step(&averaged, n);
-        double *now = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+        double *now = all_values(&plain, LEAT_VALUES_WEIGHT, &count);
         for (size_t i = 0; i < count; i++)
             mean[i] = decay(n) * mean[i] + (1 - decay(n)) * now[i];
         assert_true(fixture_same_weights(&plain, &averaged));
-        assert_near(&averaged, LEAT_SLOT_AVERAGE, mean, n);
+        assert_near(&averaged, LEAT_VALUES_AVERAGE, mean, n);
         free(now);
     }
     free(mean);
@@ -120,24 +120,24 @@ static void check_lookahead(const char *options, int every, double decay, double
     size_t count;
     open_with(&plain, "");
     open_with(&f, options);
-    double *mean = all_values(&f, LEAT_SLOT_WEIGHT, &count);
+    double *mean = all_values(&f, LEAT_VALUES_WEIGHT, &count);
     for (int n = 1; n <= STEPS; n++) {
         const double kept = decay * pow(n / (double)STEPS, power);
         step(&plain, n);
         step(&f, n);
-        double *now = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+        double *now = all_values(&plain, LEAT_VALUES_WEIGHT, &count);
         for (size_t i = 0; i < count && n % every == 0; i++)
             mean[i] = kept * mean[i] + (1 - kept) * now[i];
-        assert_near(&f, LEAT_SLOT_AVERAGE, mean, n);
+        assert_near(&f, LEAT_VALUES_AVERAGE, mean, n);
         const bool back = n % every == 0 || (power > 0 && n == STEPS);
-        assert_near(&f, LEAT_SLOT_WEIGHT, back ? mean : now, n);
+        assert_near(&f, LEAT_VALUES_WEIGHT, back ? mean : now, n);
         free(now);
         /* go on from the same weights */
         for (int32_t i = 0; i < f.trainer->model.n_params; i++) {
             const leat_model_param *p = &f.trainer->model.params[i];
             float *values = read_param(f.trainer, p->layer, p->index);
-            plain.trainer->backend->write(plain.trainer->net, p->layer, p->index, LEAT_SLOT_WEIGHT,
-                                          values, NULL);
+            plain.trainer->backend->write(plain.trainer->net, p->layer, p->index,
+                                          LEAT_VALUES_WEIGHT, values, NULL);
             free(values);
         }
     }
@@ -167,8 +167,8 @@ static void check_late_start(int start, int accumulate)
         const int taken = n - start % accumulate, updates = taken / accumulate;
         const bool blends = taken % accumulate == 0 && updates % 2 == 0;
         step(&f, n);
-        double *average = all_values(&f, LEAT_SLOT_AVERAGE, &count);
-        double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
+        double *average = all_values(&f, LEAT_VALUES_AVERAGE, &count);
+        double *weights = all_values(&f, LEAT_VALUES_WEIGHT, &count);
         if (!memcmp(average, weights, count * sizeof *weights) != (blends || n == STEPS))
             fail_msg("start at %d, accumulate %d: wrong after batch %d", start, accumulate, n);
         free(average);
@@ -232,8 +232,8 @@ static void check_lookahead_masked(int masked, int accumulate, int resume_after)
             step(at, n);
         const int updates = (n - (n >= masked)) / accumulate;
         const bool updated = n != masked && (n - (n >= masked)) % accumulate == 0;
-        double *average = all_values(at, LEAT_SLOT_AVERAGE, &count);
-        double *weights = all_values(at, LEAT_SLOT_WEIGHT, &count);
+        double *average = all_values(at, LEAT_VALUES_AVERAGE, &count);
+        double *weights = all_values(at, LEAT_VALUES_WEIGHT, &count);
         if (updated && n < STEPS && updates % 2)
             assert_memory_not_equal(average, weights, count * sizeof *weights);
         if (n == STEPS || (updated && updates % 2 == 0))
@@ -270,19 +270,19 @@ TEST(evaluation_and_files_use_the_ema)
     open_with(&f, "{ema: 0.9}");
     open_with(&g, "");
     double *first =
-        all_values(&f, LEAT_SLOT_WEIGHT, &count); /* before a step there is no average */
+        all_values(&f, LEAT_VALUES_WEIGHT, &count); /* before a step there is no average */
     assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
     assert_int_equal(leat_trainer_restore(g.trainer, path, &g.err), LEAT_OK);
-    assert_near(&g, LEAT_SLOT_WEIGHT, first, 0);
+    assert_near(&g, LEAT_VALUES_WEIGHT, first, 0);
     free(first);
     for (int n = 1; n <= STEPS; n++)
         step(&f, n);
-    double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
-    double *mean = all_values(&f, LEAT_SLOT_AVERAGE, &count);
+    double *weights = all_values(&f, LEAT_VALUES_WEIGHT, &count);
+    double *mean = all_values(&f, LEAT_VALUES_AVERAGE, &count);
     assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
-    assert_near(&f, LEAT_SLOT_WEIGHT, weights, STEPS);
+    assert_near(&f, LEAT_VALUES_WEIGHT, weights, STEPS);
     assert_int_equal(leat_trainer_restore(g.trainer, path, &g.err), LEAT_OK);
-    assert_near(&g, LEAT_SLOT_WEIGHT, mean, STEPS);
+    assert_near(&g, LEAT_VALUES_WEIGHT, mean, STEPS);
     unlink(path);
     free(weights);
     free(mean);

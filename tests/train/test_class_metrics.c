@@ -376,14 +376,14 @@ TEST(what_cannot_be_measured_is_refused)
 TEST(outputs_beyond_the_memory_are_refused)
 {
     const golden *const g = &cases[0];
-    const leat_class_room little = { true, 30 * 49, "a test" }; /* 49 bytes a row of 5 outputs */
+    const leat_class_limit little = { true, 30 * 49, "a test" }; /* 49 bytes a row of 5 outputs */
     leat_class_metrics *m = NULL;
     int order[MOST];
     fixture f;
     open_case(g, &f);
     for (int r = 0; r < MOST; r++)
         order[r] = r;
-    assert_int_equal(leat_class_metrics_bytes(&f.trainer->model, 30), little.limit);
+    assert_int_equal(leat_class_metrics_bytes(&f.trainer->model, 30), little.bytes);
     assert_int_equal(leat_class_metrics_fits(&f.trainer->model, &little, 30, &f.err), LEAT_OK);
     assert_int_equal(leat_class_metrics_fits(&f.trainer->model, &little, 31, &f.err), LEAT_E_NOMEM);
     assert_non_null(strstr(f.err.message, "31 samples"));

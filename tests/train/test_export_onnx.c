@@ -80,8 +80,8 @@ static void shake(leat_trainer *trainer)
         float *more = random_floats((uint64_t)i, p->n);
         for (size_t k = 0; k < p->n; k++)
             values[k] = p->spec->shape.rank > 1 ? values[k] : (positive ? 1 : 0) + 0.3f * more[k];
-        assert_int_equal(trainer->backend->write(trainer->net, p->layer, p->index, LEAT_SLOT_WEIGHT,
-                                                 values, NULL),
+        assert_int_equal(trainer->backend->write(trainer->net, p->layer, p->index,
+                                                 LEAT_VALUES_WEIGHT, values, NULL),
                          LEAT_OK);
         free(values);
         free(more);

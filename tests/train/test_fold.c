@@ -81,7 +81,7 @@ static void copy_weights(fixture *from, fixture *to)
         float *values = read_param(from->trainer, a->params[i].layer, a->params[i].index);
         assert_int_equal(a->params[i].n, b->params[i].n);
         assert_int_equal(to->trainer->backend->write(to->trainer->net, b->params[i].layer,
-                                                     b->params[i].index, LEAT_SLOT_WEIGHT, values,
+                                                     b->params[i].index, LEAT_VALUES_WEIGHT, values,
                                                      &to->err),
                          LEAT_OK);
         free(values);

@@ -77,7 +77,7 @@ static void set_weights(const fixture *f)
             values[k] =
                 draw(stream, (uint32_t)k) * 0.5f + (strcmp(p->spec->part, "scale") ? 0 : 1.0f);
         assert_int_equal(f->trainer->backend->write(f->trainer->net, p->layer, p->index,
-                                                    LEAT_SLOT_WEIGHT, values, NULL),
+                                                    LEAT_VALUES_WEIGHT, values, NULL),
                          LEAT_OK);
         free(values);
         stream++;
@@ -97,15 +97,15 @@ static void open_run(fixture *f, int model, const char *run, const char *config)
     set_weights(f);
 }
 
-static float *trained_values(const fixture *f, leat_param_slot slot, size_t *n)
+static float *trained_values(const fixture *f, leat_param_values which, size_t *n)
 {
     const leat_model *m = &f->trainer->model;
     float *values = calloc(m->n_floats, sizeof *values);
     *n = 0;
     for (int32_t i = 0; i < m->n_params; i++)
         if (m->params[i].spec->trained) {
-            f->trainer->backend->read(f->trainer->net, m->params[i].layer, m->params[i].index, slot,
-                                      values + *n, NULL);
+            f->trainer->backend->read(f->trainer->net, m->params[i].layer, m->params[i].index,
+                                      which, values + *n, NULL);
             *n += m->params[i].n;
         }
     return values;
@@ -180,9 +180,9 @@ TEST(outputs_and_gradients_are_pytorchs)
         float logits[ROWS * CLASSES];
         size_t n;
         open_run(&f, model, "first", "optimizer: {sgd: {learning_rate: 1}}");
-        float *before = trained_values(&f, LEAT_SLOT_WEIGHT, &n);
+        float *before = trained_values(&f, LEAT_VALUES_WEIGHT, &n);
         step(&f, model, "first", 0, logits);
-        float *after = trained_values(&f, LEAT_SLOT_WEIGHT, &n);
+        float *after = trained_values(&f, LEAT_VALUES_WEIGHT, &n);
         for (size_t i = 0; i < n; i++)
             after[i] = before[i] - after[i];
         const char *name = models[model].name;
@@ -214,7 +214,7 @@ static void check_run(int model, const char *run, const char *config)
         const leat_metrics metrics = fixture_metrics(&f);
         losses[k % BATCHES] = (float)metrics.loss;
     }
-    float *is = trained_values(&f, ema ? LEAT_SLOT_AVERAGE : LEAT_SLOT_WEIGHT, &n);
+    float *is = trained_values(&f, ema ? LEAT_VALUES_AVERAGE : LEAT_VALUES_WEIGHT, &n);
     snprintf(loss, sizeof loss, "loss.%s", run);
     const double a = difference(is, golden(models[model].name, run, n), n);
     const double b = difference(losses, golden(models[model].name, loss, BATCHES), BATCHES);

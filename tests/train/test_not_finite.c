@@ -47,10 +47,10 @@ static bool all_finite(leat_trainer *t)
     bool finite = true;
     for (int32_t i = 0; i < t->model.n_params; i++) {
         const leat_model_param *const p = &t->model.params[i];
-        for (int slot = 0; slot <= t->model.optimizer->n_states; slot++) {
+        for (int which = 0; which <= t->model.optimizer->n_states; which++) {
             float *const x = malloc(p->n * sizeof *x);
             assert_int_equal(
-                t->backend->read(t->net, p->layer, p->index, (leat_param_slot)slot, x, NULL),
+                t->backend->read(t->net, p->layer, p->index, (leat_param_values)which, x, NULL),
                 LEAT_OK);
             for (size_t k = 0; k < p->n; k++)
                 finite = finite && isfinite(x[k]);
@@ -157,7 +157,7 @@ TEST(max_pool_keeps_what_is_no_number)
                                "optimizer: sgd"));
         x[at / 2 * SIDE + at % 2] = 3e38f;
         float weight = 1e5f;
-        f.trainer->backend->write(f.trainer->net, 0, 0, LEAT_SLOT_WEIGHT, &weight, NULL);
+        f.trainer->backend->write(f.trainer->net, 0, 0, LEAT_VALUES_WEIGHT, &weight, NULL);
         assert_int_equal(step(&f, x, true), LEAT_E_DATA);
         free(x);
         fixture_close(&f);
@@ -179,7 +179,7 @@ TEST(no_layer_hides_an_overflow)
             float *const weight = read_param(f.trainer, 0, 0);
             for (int i = 0; i < 36; i++)
                 weight[i] = i % 2 ? 3e38f : -3e38f;
-            f.trainer->backend->write(f.trainer->net, 0, 0, LEAT_SLOT_WEIGHT, weight, NULL);
+            f.trainer->backend->write(f.trainer->net, 0, 0, LEAT_VALUES_WEIGHT, weight, NULL);
             free(weight);
             for (int i = 0; i < ROWS * PIXELS; i++)
                 x[i] *= 1e3f;
@@ -258,7 +258,7 @@ TEST(weights_are_neither_saved_nor_loaded)
         assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
         float *const bias = read_param(f.trainer, 1, 1);
         bias[7] = values[k];
-        f.trainer->backend->write(f.trainer->net, 1, 1, LEAT_SLOT_WEIGHT, bias, NULL);
+        f.trainer->backend->write(f.trainer->net, 1, 1, LEAT_VALUES_WEIGHT, bias, NULL);
         free(bias);
         assert_int_equal(leat_trainer_save(f.trainer, none, &f.err), LEAT_E_DATA);
         assert_non_null(strstr(f.err.message, "'1.dense.bias'"));

@@ -83,8 +83,10 @@ static void set_head(fixture *f)
         for (int o = 0; o < 4; o++)
             ours[i * 4 + o] = weight[o * 8 + i];
     const int32_t fc = layer_named(f, "fc");
-    assert_int_equal(backend->write(f->trainer->net, fc, 0, LEAT_SLOT_WEIGHT, ours, NULL), LEAT_OK);
-    assert_int_equal(backend->write(f->trainer->net, fc, 1, LEAT_SLOT_WEIGHT, bias, NULL), LEAT_OK);
+    assert_int_equal(backend->write(f->trainer->net, fc, 0, LEAT_VALUES_WEIGHT, ours, NULL),
+                     LEAT_OK);
+    assert_int_equal(backend->write(f->trainer->net, fc, 1, LEAT_VALUES_WEIGHT, bias, NULL),
+                     LEAT_OK);
 }
 
 /* Value i of a parameter in PyTorch's layout, from ours. */

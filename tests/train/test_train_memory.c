@@ -176,7 +176,7 @@ TEST(parts_of_a_model_must_fit_together)
     setrlimit(RLIMIT_DATA, &was);
     fixture_close(&f);
 }
-/* 40 MB of weights and two slots beside them go to files and come back, where 10 MB are free. */
+/* 40 MB of weights and as much in each of two states go to files and come back, where 10 MB are free. */
 TEST_WITH(weights_are_not_copied_for_files, make_folder, remove_folder)
 {
     static const char text[] = "train: {model: [dense: 5000, dense: 10], average: ema, loss: "

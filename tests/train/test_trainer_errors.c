@@ -205,7 +205,7 @@ TEST(a_loss_that_is_not_finite_names_the_layer)
                 continue;
             float *bias = read_param(t, cases[i].layer, 1);
             bias[1] = INFINITY;
-            t->backend->write(t->net, cases[i].layer, 1, LEAT_SLOT_WEIGHT, bias, NULL);
+            t->backend->write(t->net, cases[i].layer, 1, LEAT_VALUES_WEIGHT, bias, NULL);
             free(bias);
         }
         if (cases[i].layer < 0)

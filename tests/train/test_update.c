@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Updates of a whole model: clipping, accumulation, the same bits for any number of threads, and that slots and
+ * Updates of a whole model: clipping, accumulation, the same bits for any number of threads, and that states and
  * the number of updates are all there is to go on from. */
 #include "fixtures/train_fixture.h"
 
@@ -208,16 +208,16 @@ static void open_run(fixture *f, int run, int threads)
 static void assert_same_slots(const fixture *a, const fixture *b, const char *what)
 {
     const leat_model *m = &a->trainer->model;
-    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
+    for (int which = 0; which < LEAT_N_VALUES; which++)
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x), *y = calloc(p->n, sizeof *y);
-            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_param_slot)slot, x,
-                                      NULL);
-            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_param_slot)slot, y,
-                                      NULL);
+            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_param_values)which,
+                                      x, NULL);
+            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_param_values)which,
+                                      y, NULL);
             if (memcmp(x, y, p->n * sizeof *x))
-                fail_msg("%s: slot %d of parameter %d differs", what, slot, (int)i);
+                fail_msg("%s: values %d of parameter %d differs", what, which, (int)i);
             free(x);
             free(y);
         }
@@ -247,12 +247,13 @@ static void copy_slots(const fixture *from, fixture *to)
 {
     const leat_model *m = &from->trainer->model;
     const leat_backend *backend = from->trainer->backend;
-    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
+    for (int which = 0; which < LEAT_N_VALUES; which++)
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x);
-            backend->read(from->trainer->net, p->layer, p->index, (leat_param_slot)slot, x, NULL);
-            backend->write(to->trainer->net, p->layer, p->index, (leat_param_slot)slot, x, NULL);
+            backend->read(from->trainer->net, p->layer, p->index, (leat_param_values)which, x,
+                          NULL);
+            backend->write(to->trainer->net, p->layer, p->index, (leat_param_values)which, x, NULL);
             free(x);
         }
     backend->set_updates(to->trainer->net, backend->updates(from->trainer->net));

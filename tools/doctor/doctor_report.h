@@ -58,7 +58,7 @@ void leat_doctor_divide(const double *shares, int n, long total, long *out);
 void leat_setting_shell(const char *set, char *text, size_t size);
 
 /* True of "pipeline.prefetch.batches=2": the value is written at that stage, in the list `pipeline`. */
-bool leat_setting_of_stage(const char *set);
+bool leat_setting_is_of_stage(const char *set);
 
 /* "engine: {threads: 8}"; of a stage "prefetch: {batches: 2}". Returns `text`. */
 const char *leat_setting_yaml(const char *set, char *text, size_t size);

@@ -8,7 +8,7 @@
 
 static const char stages[] = "pipeline.";
 
-bool leat_setting_of_stage(const char *set)
+bool leat_setting_is_of_stage(const char *set)
 {
     return !strncmp(set, stages, sizeof stages - 1);
 }
@@ -22,7 +22,7 @@ void leat_setting_shell(const char *set, char *text, size_t size)
 
 const char *leat_setting_yaml(const char *set, char *text, size_t size)
 {
-    const char *at = leat_setting_of_stage(set) ? set + sizeof stages - 1 : set;
+    const char *at = leat_setting_is_of_stage(set) ? set + sizeof stages - 1 : set;
     const char *const value = strchr(set, '=');
     size_t n = 0;
     int depth = 0;
@@ -66,7 +66,7 @@ static void write_removal(const leat_config *config, const char *path, int n, ch
     while (leaf > 0 && path[leaf - 1] != '.')
         leaf--;
     const int name = (int)strcspn(path + leaf, "[-"), parent = leaf > 0 ? leaf - 1 : 0;
-    const bool stage = leat_setting_of_stage(path);
+    const bool stage = leat_setting_is_of_stage(path);
     const bool known = get(config, path, (size_t)n, old, sizeof old) && strlen(old) < 120;
     const bool value = known && *old && strcmp(old, "{}") != 0;
     name_entry(path + (stage ? sizeof stages - 1 : 0), entry, sizeof entry);
@@ -85,7 +85,7 @@ static void write_removal(const leat_config *config, const char *path, int n, ch
 const char *leat_setting_write(const leat_config *config, const char *set, char *text, size_t size)
 {
     char yaml[256], old[128], place[192];
-    const bool stage = leat_setting_of_stage(set);
+    const bool stage = leat_setting_is_of_stage(set);
     const size_t n = strcspn(set, "=");
     if (!set[n] && n > 0 && set[n - 1] == '-') {
         write_removal(config, set, (int)n - 1, text, size);

@@ -125,7 +125,7 @@ static void put_sets_where(FILE *out, const struct leat_answer_change *change)
         fputs(i ? " and write <code>" : "write <code>", out);
         leat_svg_escape(out, leat_setting_yaml(change->sets[i], yaml, sizeof yaml));
         fputs("</code>", out);
-        if (leat_setting_of_stage(change->sets[i]))
+        if (leat_setting_is_of_stage(change->sets[i]))
             fputs(", in the list <code>pipeline</code>", out);
     }
 }

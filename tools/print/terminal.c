@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "formats/visible.h"
 
 int leat_terminal_width(FILE *stream)
@@ -95,11 +96,9 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
 
 void leat_terminal_say(int indent, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    char *const text = leat_files_text_v(format, args);
     va_end(args);
     leat_terminal_wrap(stdout, text ? text : format, 0, indent);
     free(text);
@@ -107,11 +106,9 @@ void leat_terminal_say(int indent, const char *format, ...)
 
 void leat_terminal_paint(int indent, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    char *const text = leat_files_text_v(format, args);
     va_end(args);
     wrap(stdout, text ? text : format, 0, indent);
     free(text);

@@ -6,12 +6,12 @@
 
 #include "host.h"
 
-/* --- rates of a stretch -----------------------------------------------------------------------*/
+/* --- rates of an interval -----------------------------------------------------------------------*/
 
-static leat_train_mark mark_now(const leat_train_counts *counts)
+static leat_train_snapshot snapshot_now(const leat_train_counts *counts)
 {
     leat_loader_stats_info stats;
-    leat_train_mark now = { .busy_ns = counts->busy_ns, .samples = counts->samples };
+    leat_train_snapshot now = { .busy_ns = counts->busy_ns, .samples = counts->samples };
     leat_loader_stats(counts->loader, &stats);
     leat_trainer_so_far(counts->trainer, &now.so_far);
     now.wait_ns = stats.wait_ns;
@@ -19,10 +19,10 @@ static leat_train_mark mark_now(const leat_train_counts *counts)
     return now;
 }
 
-void leat_train_rate_begin(const leat_train_counts *counts, leat_train_mark *mark)
+void leat_train_rate_begin(const leat_train_counts *counts, leat_train_snapshot *from)
 {
-    *mark = mark_now(counts);
-    mark->so_far = (leat_metrics){ 0 };
+    *from = snapshot_now(counts);
+    from->so_far = (leat_metrics){ 0 };
 }
 
 /* Mean of the samples after n, from the mean of the first n and that of all. */
@@ -38,11 +38,11 @@ static double share(int64_t part, int64_t whole)
     return s < 0 ? 0 : s > 1 ? 1 : s;
 }
 
-leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_mark *mark)
+leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_snapshot *from)
 {
-    const leat_train_mark a = *mark, b = mark_now(counts);
+    const leat_train_snapshot a = *from, b = snapshot_now(counts);
     const int64_t ns = b.at_ns - a.at_ns;
-    *mark = b;
+    *from = b;
     return (leat_train_rate){
         .samples = b.samples - a.samples,
         .loss = mean_since(a.so_far.loss, a.so_far.samples, b.so_far.loss, b.so_far.samples),

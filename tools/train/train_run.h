@@ -91,10 +91,10 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
 /* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
 int leat_train_log_close(leat_train_log **log, leat_error *err);
 
-/* What a run of `leat train` measures of itself. Rates of a stretch, for the log and the progress
+/* What a run of `leat train` measures of itself. Rates of an interval, for the log and the progress
  * line, never wait for the device: what only a wait would tell is NaN. */
 
-/* --- loss and rates of a stretch of training --- */
+/* --- loss and rates of an interval of training --- */
 
 /* Counted by the loop. */
 typedef struct leat_train_counts {
@@ -105,24 +105,24 @@ typedef struct leat_train_counts {
     int64_t samples; /* given to the trainer */
 } leat_train_counts;
 
-/* Where a stretch begins. */
-typedef struct leat_train_mark {
+/* Where an interval begins. */
+typedef struct leat_train_snapshot {
     int64_t at_ns, busy_ns, wait_ns, samples;
     leat_metrics so_far; /* as leat_trainer_so_far() */
-} leat_train_mark;
+} leat_train_snapshot;
 
 typedef struct leat_train_rate {
     int64_t samples;
-    double loss, accuracy; /* means over the stretch; NaN on devices other than the CPU */
+    double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
     double samples_per_s;
     double idle;       /* share of the time without a step; NaN likewise */
     double wait_share; /* share of the time in which the loop waited for a batch */
 } leat_train_rate;
 
-/* Begins a stretch now, at the start of an epoch: after leat_trainer_metrics(). */
-void leat_train_rate_begin(const leat_train_counts *counts, leat_train_mark *mark);
+/* Begins an interval now, at the start of an epoch: after leat_trainer_metrics(). */
+void leat_train_rate_begin(const leat_train_counts *counts, leat_train_snapshot *from);
 /* Ends it and begins the next. */
-leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_mark *mark);
+leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_snapshot *from);
 
 /* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
  * fails there costs little --- */
@@ -209,7 +209,7 @@ typedef struct leat_train_run {
         unmeasured; /* first steps of the epoch that its meter leaves out, because they were recorded */
     bool eval_bad; /* already reported */
     leat_train_counts counts;
-    leat_train_mark shown,
+    leat_train_snapshot shown,
         logged; /* since the last drawing of the progress line; the last line of the log */
     leat_progress progress;
     leat_summary_watching watch;

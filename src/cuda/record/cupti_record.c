@@ -131,7 +131,8 @@ static int check(CUptiResult rc, const char *what, leat_error *err)
 
 /* --- records ----------------------------------------------------------------------------------- */
 
-static void add_locked(const leat_device_span *span)
+/* Hands a span to whoever records. */
+static void hand_over_locked(const leat_device_span *span)
 {
     if (span->end_ns != 0 && span->end_ns >= span->start_ns) /* else CUPTI has no times of it */
         cupti.sink.span(span);
@@ -140,30 +141,30 @@ static void add_locked(const leat_device_span *span)
 static void take_copy_locked(const CUpti_ActivityMemcpy6 *copy)
 {
     const bool inside = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
-    add_locked(&(leat_device_span){ .start_ns = (int64_t)copy->start,
-                                    .end_ns = (int64_t)copy->end,
-                                    .bytes = copy->bytes,
-                                    .kind = inside ? LEAT_SPAN_MOVE : LEAT_SPAN_COPY,
-                                    .call = copy->correlationId });
+    hand_over_locked(&(leat_device_span){ .start_ns = (int64_t)copy->start,
+                                          .end_ns = (int64_t)copy->end,
+                                          .bytes = copy->bytes,
+                                          .kind = inside ? LEAT_SPAN_MOVE : LEAT_SPAN_COPY,
+                                          .call = copy->correlationId });
 }
 
 static void take_locked(const CUpti_Activity *record)
 {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
         const CUpti_ActivityKernel10 *const kernel = (const void *)record;
-        add_locked(&(leat_device_span){ .start_ns = (int64_t)kernel->start,
-                                        .end_ns = (int64_t)kernel->end,
-                                        .kind = LEAT_SPAN_KERNEL,
-                                        .call = kernel->correlationId,
-                                        .name = kernel->name });
+        hand_over_locked(&(leat_device_span){ .start_ns = (int64_t)kernel->start,
+                                              .end_ns = (int64_t)kernel->end,
+                                              .kind = LEAT_SPAN_KERNEL,
+                                              .call = kernel->correlationId,
+                                              .name = kernel->name });
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
         take_copy_locked((const void *)record);
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
         const CUpti_ActivityMemset4 *const set = (const void *)record;
-        add_locked(&(leat_device_span){ .start_ns = (int64_t)set->start,
-                                        .end_ns = (int64_t)set->end,
-                                        .kind = LEAT_SPAN_SET,
-                                        .call = set->correlationId });
+        hand_over_locked(&(leat_device_span){ .start_ns = (int64_t)set->start,
+                                              .end_ns = (int64_t)set->end,
+                                              .kind = LEAT_SPAN_SET,
+                                              .call = set->correlationId });
     }
 }
 

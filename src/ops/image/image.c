@@ -141,8 +141,8 @@ static void cut_outside(uint8_t *to, const uint8_t *row, int64_t at, int64_t n, 
             memcpy(to, row + (size_t)leat_image_pad_source(x, width, mode) * pixel, pixel);
 }
 
-void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box,
-                    int32_t mode)
+void leat_image_crop(const leat_view *in, const leat_view *out, const leat_image_box *box,
+                     int32_t mode)
 {
     const int64_t height = in->shape.dims[0], width = in->shape.dims[1];
     const size_t pixel = leat_image_pixel_bytes(&in->shape);

@@ -80,8 +80,8 @@ int leat_image_expect_pad(const char *op, int64_t pad, int32_t mode, const leat_
 
 /* Copies a box of `in` to `out`, which has the size of the box. Pixels outside of `in` are those of the
  * padding mode; the constant is 0. */
-void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box,
-                    int32_t mode);
+void leat_image_crop(const leat_view *in, const leat_view *out, const leat_image_box *box,
+                     int32_t mode);
 
 /* --- a shape with an unknown dim: reshape, decode_raw ------------------------------------------ */
 

@@ -190,7 +190,7 @@ int leat_resample_axis(leat_dsp_axis *axis, int64_t n_in, int64_t n_out, leat_dt
     return LEAT_OK;
 }
 
-int32_t leat_resample_cut(leat_dsp_axis *axis, int32_t first, int32_t n)
+int32_t leat_resample_crop(leat_dsp_axis *axis, int32_t first, int32_t n)
 {
     leat_check(first >= 0 && n >= 1 && n <= axis->n_out - first && axis->weights);
     axis->start += first;

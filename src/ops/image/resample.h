@@ -26,7 +26,7 @@ int leat_resample_axis(leat_dsp_axis *axis, int64_t n_in, int64_t n_out, leat_dt
 
 /* Keeps only the n outputs from `first` on. Their inputs are counted from the first that they need, which
  * is returned; axis->n_in is the number of inputs that they need. */
-int32_t leat_resample_cut(leat_dsp_axis *axis, int32_t first, int32_t n);
+int32_t leat_resample_crop(leat_dsp_axis *axis, int32_t first, int32_t n);
 
 /* Bits of fraction kept between the passes, from the bits of the horizontal axis. */
 int32_t leat_resample_fraction_bits(const leat_dsp_axis *horizontal);

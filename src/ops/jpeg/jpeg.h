@@ -27,11 +27,11 @@ typedef struct leat_jpeg_component {
 } leat_jpeg_component;
 
 /* The start of an MCU in a file without restart markers, and the DC values before it. */
-typedef struct leat_jpeg_mark {
+typedef struct leat_jpeg_point {
     uint32_t byte; /* offset from the start of the scan in the file */
     uint16_t bit;  /* in that byte, 0 is the highest */
     int16_t dc[3];
-} leat_jpeg_mark;
+} leat_jpeg_point;
 
 /* A parsed header. It points into the bytes of the file and owns nothing. */
 typedef struct leat_jpeg {
@@ -46,8 +46,8 @@ typedef struct leat_jpeg {
     const uint8_t *scan,
         *end; /* start of the entropy-coded bytes (progressive: of the file); end of the file */
     const struct leat_jpeg_dsp *dsp; /* kernels of this CPU */
-    const leat_jpeg_mark *marks;     /* NULL, or see leat_jpeg_use_marks() */
-    uint32_t mark_mcus;              /* MCUs from one mark to the next */
+    const leat_jpeg_point *points;   /* NULL, or see leat_jpeg_use_points() */
+    uint32_t point_mcus;             /* MCUs from one point to the next */
 } leat_jpeg;
 
 /* Reads the header up to the scan.
@@ -83,34 +83,34 @@ int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int c
 int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
                             leat_scratch *scratch, leat_error *err);
 
-/* The number of marks in an index of every n-th MCU. 0 if the file has restart markers, since these serve
+/* The number of points in an index of every n-th MCU. 0 if the file has restart markers, since these serve
  * the same purpose. */
-uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus);
+uint64_t leat_jpeg_count_points(const leat_jpeg *jpeg, uint32_t every_mcus);
 
-/* Makes the index of a file, leat_jpeg_count_marks() marks, by reading the whole file. Returns as
+/* Makes the index of a file, leat_jpeg_count_points() points, by reading the whole file. Returns as
  * leat_jpeg_decode(); LEAT_E_UNSUPPORTED also for a file with restart markers or above 4 GiB. */
-int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_mark *marks,
-                         leat_scratch *scratch, leat_error *err);
+int leat_jpeg_make_points(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_point *points,
+                          leat_scratch *scratch, leat_error *err);
 
-/* Lets leat_jpeg_decode_box() start at any mark, and leat_jpeg_decode_eighth() read two places at a time. What
- * they decode must reach the position and DC values of a later mark, else they return LEAT_E_UNSUPPORTED. The
- * caller makes sure that the marks belong to this file (by a digest). `marks` must stay valid as long as *jpeg
- * is used. Returns LEAT_OK, or LEAT_E_ARGUMENT if the number of marks is wrong. */
-int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_mark *marks,
-                        uint64_t n_marks, leat_error *err);
+/* Lets leat_jpeg_decode_box() start at any point, and leat_jpeg_decode_eighth() read two places at a time. What
+ * they decode must reach the position and DC values of a later point, else they return LEAT_E_UNSUPPORTED. The
+ * caller makes sure that the points belong to this file (by a digest). `points` must stay valid as long as *jpeg
+ * is used. Returns LEAT_OK, or LEAT_E_ARGUMENT if the number of points is wrong. */
+int leat_jpeg_use_points(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_point *points,
+                         uint64_t n_points, leat_error *err);
 
-/* Packs marks into the table of a side index, about 5 bytes per mark.
+/* Packs points into the table of a side index, about 5 bytes per point.
  *
- * out      leat_jpeg_table_room() bytes
- * returns  the bytes used; 0 if there is only the first mark, which has no information */
-size_t leat_jpeg_table_room(uint64_t n_marks);
-size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint32_t every_mcus,
-                            uint8_t *out);
+ * out      leat_jpeg_table_most() bytes
+ * returns  the bytes used; 0 if there is only the first point, which has no information */
+size_t leat_jpeg_table_most(uint64_t n_points);
+size_t leat_jpeg_pack_points(const leat_jpeg_point *points, uint64_t n_points, uint32_t every_mcus,
+                             uint8_t *out);
 
-/* leat_jpeg_use_marks() with a table of leat_jpeg_pack_marks(). Any bytes are safe: a wrong table leads to
+/* leat_jpeg_use_points() with a table of leat_jpeg_pack_points(). Any bytes are safe: a wrong table leads to
  * an error here or when a box is decoded.
  *
- * table    not needed after the call; the marks are in the scratch
+ * table    not needed after the call; the points are in the scratch
  * returns  LEAT_OK; LEAT_E_ARGUMENT: not a table of this file; LEAT_E_NOMEM */
 int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat_scratch *scratch,
                         leat_error *err);
@@ -118,7 +118,7 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
 /* Decodes with the source's seek table, which is such a table. Without one, or if it does not match the file, decodes
  * from the start. Sets used and refused of `seek`, which may be NULL.
  *
- * work     decodes to `out` as `how` says, with the marks that the file then has or without any
+ * work     decodes to `out` as `how` says, with the points that the file then has or without any
  * returns  what work() returns */
 typedef int leat_jpeg_work(const leat_jpeg *jpeg, const void *how, void *out, leat_scratch *scratch,
                            leat_error *err);

@@ -117,5 +117,5 @@ int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
         if (!(p.rows[i] = leat_scratch_take(scratch, 2 * (size_t)p.stride)))
             return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
                              jpeg->height);
-    return jpeg->marks && jpeg->mcus_y > 1 ? put_halves(&p, scratch, err) : put_all(&p, err);
+    return jpeg->points && jpeg->mcus_y > 1 ? put_halves(&p, scratch, err) : put_all(&p, err);
 }

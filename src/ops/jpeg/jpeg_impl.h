@@ -91,15 +91,15 @@ typedef struct leat_jpeg_bits {
 } leat_jpeg_bits;
 
 /* Blocks to decode: those from `node` to before `stop`. at, table: as `at` and `dc` of leat_jpeg_flat. */
-typedef struct leat_jpeg_stretch {
+typedef struct leat_jpeg_block_run {
     leat_jpeg_bits bits;
     const leat_jpeg_node *node, *stop;
     int16_t *at;
     const uint64_t *table;
-} leat_jpeg_stretch;
+} leat_jpeg_block_run;
 
-/* Goes on with two stretches at the same time until one has reached its stop. Returns 0 or -1 as leat_jpeg_flat. */
-typedef int leat_jpeg_pair(leat_jpeg_stretch *a, leat_jpeg_stretch *b);
+/* Goes on with two runs at the same time until one has reached its stop. Returns 0 or -1 as leat_jpeg_flat. */
+typedef int leat_jpeg_pair(leat_jpeg_block_run *a, leat_jpeg_block_run *b);
 
 /* Decodes the blocks from `node` to before `stop`. `at` is the memory of the first, which must be zero.
  * Returns 0, or -1: no such code, or end of data. */
@@ -176,8 +176,7 @@ typedef struct leat_jpeg_dsp {
     const char *name;
     leat_jpeg_flat *flat; /* all coefficients */
     leat_jpeg_flat *skip; /* only DC differences, with tables of leat_jpeg_table_join() */
-    leat_jpeg_pair
-        *pair; /* all coefficients of two stretches; NULL: one after the other is as fast */
+    leat_jpeg_pair *pair; /* all coefficients of two runs; NULL: one after the other is as fast */
     leat_jpeg_skim_fn *skim;
     /* A band's first scan, and a later one, which adds a bit to each coefficient. */
     leat_jpeg_decode_band *band, *refine;
@@ -255,7 +254,7 @@ typedef struct leat_jpeg_scan {
     const uint8_t *src; /* the file after the segment */
     leat_jpeg_bits bits;
     uint64_t mcu, n_mcus;  /* next MCU; MCUs of the image */
-    uint64_t segment_bits; /* with marks: position of the next mark */
+    uint64_t segment_bits; /* with points: position of the next point */
     uint64_t segment_stop; /* first MCU after the segment; `mcu` if no segment is open */
     uint32_t n_restarts;   /* markers passed */
     int32_t dc_sum[3];     /* predictors */
@@ -273,12 +272,12 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
  * of the image it checks the end of the file. */
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
 /* Call it after the last row. Checks that the rest of the file has all segments with their markers and
- * the end marker, without decoding. With marks it checks nothing, because the caller knows the file. */
+ * the end marker, without decoding. With points it checks nothing, because the caller knows the file. */
 int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err);
 /* The same for a progressive file. Opening decodes all scans. */
 int leat_jpeg_progressive_open(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *err);
 int leat_jpeg_progressive_row(leat_jpeg_scan *scan, int32_t row);
-/* With marks and dc_only, after opening: scans[0] decodes the rows of MCUs before `row`, and scans[1], which this sets,
+/* With points and dc_only, after opening: scans[0] decodes the rows of MCUs before `row`, and scans[1], which this sets,
  * the others. leat_jpeg_scan_either() decodes the next row of one of them, and says of which. After its last row,
  * leat_jpeg_scan_meet() checks that scans[0] has reached the place from which `other` started. */
 int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scratch,
@@ -295,23 +294,23 @@ int leat_jpeg_nodes_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_nodes_decode(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
                            int32_t n_mcus);
 /* The first half of it, the next n_mcus MCUs for the Huffman loop, and the last: the DC values of `column` and on. */
-leat_jpeg_stretch leat_jpeg_nodes_begin(const leat_jpeg_scan *scan, const leat_jpeg_node *nodes,
-                                        int32_t n_mcus);
+leat_jpeg_block_run leat_jpeg_nodes_begin(const leat_jpeg_scan *scan, const leat_jpeg_node *nodes,
+                                          int32_t n_mcus);
 int leat_jpeg_nodes_end(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
                         int32_t n_mcus);
 int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus);
-/* Decodes two scans, each up to its segment_stop, until one has come to the end of a row of MCUs. Returns which,
- * or -1. */
-int leat_jpeg_skim_either(leat_jpeg_scan *scans);
+/* Skims a row of MCUs in each of two scans at the same time, until the first of them has come to the end of its row.
+ * Returns the index of that scan, or -1: the data is damaged. No scan goes beyond its segment_stop. */
+int leat_jpeg_skim_rows(leat_jpeg_scan *scans);
 /* Takes the memory that a second scan needs for itself. */
 int leat_jpeg_skim_memory(leat_jpeg_scan *scan, leat_scratch *scratch);
 
 /* Extracts a value from the bits of a look-up. Negative values are stored one too low; see jpeg_flat.h. */
-static inline int16_t leat_jpeg_cut(uint64_t word, uint64_t start, uint64_t cut)
+static inline int16_t leat_jpeg_signed_bits(uint64_t word, uint64_t start, uint64_t drop)
 {
     const int64_t bits = (int64_t)(word << (start & 63));
-    return (int16_t)(((bits >> 1) ^ INT64_MIN) >> (cut & 63));
+    return (int16_t)(((bits >> 1) ^ INT64_MIN) >> (drop & 63));
 }
 
 static inline int16_t leat_jpeg_coefficient(int16_t stored)

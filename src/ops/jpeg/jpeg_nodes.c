@@ -75,17 +75,17 @@ static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t 
     return !beyond;
 }
 
-leat_jpeg_stretch leat_jpeg_nodes_begin(const leat_jpeg_scan *scan, const leat_jpeg_node *nodes,
-                                        int32_t n_mcus)
+leat_jpeg_block_run leat_jpeg_nodes_begin(const leat_jpeg_scan *scan, const leat_jpeg_node *nodes,
+                                          int32_t n_mcus)
 {
     const leat_jpeg *const jpeg = scan->jpeg;
     const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
     const leat_jpeg_node *const first = nodes + column * jpeg->blocks_per_mcu;
-    return (leat_jpeg_stretch){ .bits = scan->bits,
-                                .node = first,
-                                .stop = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu,
-                                .at = first->end - 64,
-                                .table = scan->table[LEAT_JPEG_DC][0]->fast };
+    return (leat_jpeg_block_run){ .bits = scan->bits,
+                                  .node = first,
+                                  .stop = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu,
+                                  .at = first->end - 64,
+                                  .table = scan->table[LEAT_JPEG_DC][0]->fast };
 }
 
 int leat_jpeg_nodes_end(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
@@ -99,7 +99,7 @@ int leat_jpeg_nodes_decode(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, in
                            int32_t n_mcus)
 {
     const leat_jpeg_dsp *const dsp = scan->jpeg->dsp;
-    const leat_jpeg_stretch s = leat_jpeg_nodes_begin(scan, nodes, n_mcus);
+    const leat_jpeg_block_run s = leat_jpeg_nodes_begin(scan, nodes, n_mcus);
     if ((nodes == scan->nodes ? dsp->flat : dsp->skip)(&scan->bits, s.node, s.stop, s.at, s.table))
         return -1;
     return leat_jpeg_nodes_end(scan, nodes, column, n_mcus);

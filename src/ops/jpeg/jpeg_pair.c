@@ -2,7 +2,7 @@
  *
  * jpeg_pair.c: decodes two rows of MCUs at the same time, with an index. jpeg_scan.c calls it. DESIGN: each step of
  * the Huffman loop waits for the one before it, so two places of the file take less than twice the time of one. The
- * window's part of each row starts at a mark, so the row below does not need the row above. It is decoded by a scan of
+ * window's part of each row starts at a point, so the row below does not need the row above. It is decoded by a scan of
  * its own, with blocks of its own, which change places with the scan's own when their row is asked for. */
 #include "jpeg_pair.h"
 
@@ -10,7 +10,7 @@ int leat_jpeg_pair_open(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
     const leat_jpeg *const jpeg = scan->jpeg;
     const leat_jpeg_window *const w = &scan->window;
-    if (!jpeg->marks || !jpeg->dsp->pair || w->dc_only || w->y1 - w->y0 < 2 ||
+    if (!jpeg->points || !jpeg->dsp->pair || w->dc_only || w->y1 - w->y0 < 2 ||
         scan->nodes != scan->skip_nodes)
         return 0;
     leat_jpeg_scan *const below = leat_scratch_take(scratch, sizeof *below);
@@ -41,10 +41,10 @@ int leat_jpeg_pair_take(leat_jpeg_scan *scan, int32_t row)
     return 1;
 }
 
-/* A scan with the stretch that it is decoding, up to MCU `upto`; upto 0: none. */
+/* A scan with the run that it is decoding, up to MCU `upto`; upto 0: none. */
 typedef struct runner {
     leat_jpeg_scan *scan;
-    leat_jpeg_stretch stretch;
+    leat_jpeg_block_run run;
     uint64_t stop, upto;
 } runner;
 
@@ -55,27 +55,27 @@ static int begin(runner *r, leat_error *err)
         return LEAT_OK;
     if ((rc = leat_jpeg_scan_begin(r->scan, r->stop, &r->upto, err)))
         return rc;
-    r->stretch = leat_jpeg_nodes_begin(r->scan, r->scan->nodes, (int32_t)(r->upto - r->scan->mcu));
+    r->run = leat_jpeg_nodes_begin(r->scan, r->scan->nodes, (int32_t)(r->upto - r->scan->mcu));
     return LEAT_OK;
 }
 
 static int end(runner *r, leat_error *err)
 {
-    if (!r->upto || r->stretch.node < r->stretch.stop)
+    if (!r->upto || r->run.node < r->run.stop)
         return LEAT_OK;
     const uint64_t upto = r->upto;
     r->upto = 0;
-    r->scan->bits = r->stretch.bits;
+    r->scan->bits = r->run.bits;
     return leat_jpeg_scan_end(r->scan, upto, err);
 }
 
-/* Until one of the two, or the only one, has come to the end of its stretch. Returns 0 or -1. */
+/* Until one of the two, or the only one, has come to the end of its run. Returns 0 or -1. */
 static int decode(runner *a, runner *b)
 {
     const leat_jpeg_dsp *const dsp = a->scan->jpeg->dsp;
     if (a->upto && b->upto)
-        return dsp->pair(&a->stretch, &b->stretch);
-    leat_jpeg_stretch *const s = a->upto ? &a->stretch : &b->stretch;
+        return dsp->pair(&a->run, &b->run);
+    leat_jpeg_block_run *const s = a->upto ? &a->run : &b->run;
     const int rc = dsp->flat(&s->bits, s->node, s->stop, s->at, s->table);
     s->node = s->stop;
     return rc;

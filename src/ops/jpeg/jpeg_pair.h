@@ -6,7 +6,7 @@
 
 #include "jpeg_impl.h"
 
-/* Takes the memory for decoding two rows at the same time if there are marks and the kernels can. Returns 0 or -1. */
+/* Takes the memory for decoding two rows at the same time if there are points and the kernels can. Returns 0 or -1. */
 int leat_jpeg_pair_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 /* Returns 1 if the row has been decoded with the one above it: it is then in blocks[]. */
 int leat_jpeg_pair_take(leat_jpeg_scan *scan, int32_t row);

@@ -37,7 +37,7 @@ int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out, leat_er
 
 enum {
     MARK_PX = 64
-}; /* distance of marks; with closer marks, reading the table costs more than it saves */
+}; /* distance of points; with closer points, reading the table costs more than it saves */
 
 int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, leat_scratch *scratch,
                          const void **table, size_t *n, leat_error *err)
@@ -53,20 +53,20 @@ int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, le
         every_mcus = (uint32_t)(MARK_PX / jpeg.mcu_width_px);
     if (!every_mcus)
         every_mcus = 1;
-    const uint64_t n_marks = leat_jpeg_count_marks(&jpeg, every_mcus);
-    if (n_marks < 2)
+    const uint64_t n_points = leat_jpeg_count_points(&jpeg, every_mcus);
+    if (n_points < 2)
         return LEAT_OK;
-    leat_jpeg_mark *marks = leat_scratch_take(scratch, (size_t)n_marks * sizeof *marks);
-    uint8_t *packed = leat_scratch_take(scratch, leat_jpeg_table_room(n_marks));
-    if (!marks || !packed)
-        return leat_fail(err, LEAT_E_NOMEM, "a table of %llu marks does not fit in scratch",
-                         (unsigned long long)n_marks);
-    const int rc = leat_jpeg_make_marks(&jpeg, every_mcus, marks, scratch, err);
+    leat_jpeg_point *points = leat_scratch_take(scratch, (size_t)n_points * sizeof *points);
+    uint8_t *packed = leat_scratch_take(scratch, leat_jpeg_table_most(n_points));
+    if (!points || !packed)
+        return leat_fail(err, LEAT_E_NOMEM, "a table of %llu points does not fit in scratch",
+                         (unsigned long long)n_points);
+    const int rc = leat_jpeg_make_points(&jpeg, every_mcus, points, scratch, err);
     if (rc == LEAT_E_UNSUPPORTED) /* damaged */
         return LEAT_OK;
     if (rc < 0)
         return rc;
     *table = packed;
-    *n = leat_jpeg_pack_marks(marks, n_marks, every_mcus, packed);
+    *n = leat_jpeg_pack_points(points, n_points, every_mcus, packed);
     return LEAT_OK;
 }

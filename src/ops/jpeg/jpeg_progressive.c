@@ -155,7 +155,7 @@ static inline int32_t read_difference(leat_jpeg_bits *bits, const leat_jpeg_tabl
     if (entry >> 56 != LEAT_JPEG_MISS) {
         bits->word <<= entry & 63;
         bits->n -= entry & 63;
-        return leat_jpeg_coefficient(leat_jpeg_cut(word, entry >> 8, entry >> 16));
+        return leat_jpeg_coefficient(leat_jpeg_signed_bits(word, entry >> 8, entry >> 16));
     }
     const int size = search_code(table, word, &length);
     if (size < 0)

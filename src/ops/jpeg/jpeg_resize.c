@@ -81,8 +81,8 @@ static int make_axes(resizer *r, leat_image_box *box, leat_scratch *scratch)
         (rc = leat_resample_axis(&r->across, box->width, width, LEAT_U8, t->interpolation,
                                  scratch)) < 0)
         return rc;
-    box->y += leat_resample_cut(&r->down, t->top, t->height);
-    box->x += leat_resample_cut(&r->across, t->left, t->width);
+    box->y += leat_resample_crop(&r->down, t->top, t->height);
+    box->x += leat_resample_crop(&r->across, t->left, t->width);
     box->height = r->down.n_in;
     box->width = r->across.n_in;
     return LEAT_OK;

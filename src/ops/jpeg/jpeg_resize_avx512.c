@@ -92,8 +92,9 @@ static inline sums_64 begin(int32_t shift)
     return (sums_64){ { zero, zero, zero, zero }, { half, half, half, half } };
 }
 
-static void mix_64(int16_t *out, const uint8_t *in, size_t in_stride, const four_weights *weights,
-                   int32_t n_taps, int32_t shift)
+/* 64 columns: the weighted sum of n_taps rows. */
+static void sum_rows_64(int16_t *out, const uint8_t *in, size_t in_stride,
+                        const four_weights *weights, int32_t n_taps, int32_t shift)
 {
     sums_64 s = begin(shift);
     for (; n_taps >= 4; n_taps -= 4, in += 4 * in_stride)
@@ -116,7 +117,7 @@ void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride
     for (int32_t k = 0; k < n_taps; k += 4)
         fours[k / 4] = split(weights + k, n_taps - k < 4 ? n_taps - k : 4);
     for (size_t i = 0;; i = i + 128 <= n ? i + 64 : n - 64) {
-        mix_64(out + i, in + i, in_stride, fours, n_taps, shift);
+        sum_rows_64(out + i, in + i, in_stride, fours, n_taps, shift);
         if (i + 64 == n)
             break;
     }

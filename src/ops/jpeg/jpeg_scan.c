@@ -31,7 +31,7 @@ static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
 /* MCUs between places where decoding can start; 0: only at the first MCU. */
 static uint32_t interval_of(const leat_jpeg *jpeg)
 {
-    return jpeg->marks ? jpeg->mark_mcus : jpeg->restart_mcus;
+    return jpeg->points ? jpeg->point_mcus : jpeg->restart_mcus;
 }
 
 /* Tables for skipping are not worth building if markers are so dense that little is skipped. */
@@ -138,45 +138,45 @@ static void set_bits(leat_jpeg_scan *scan, size_t n, unsigned skip)
         scan->bits = (leat_jpeg_bits){ first, 8 - skip, scan->segment + 1, scan->bits.limit };
 }
 
-static int is_start(const leat_jpeg_mark *mark)
+static int is_start(const leat_jpeg_point *point)
 {
-    return !mark->byte && !mark->bit && !mark->dc[0] && !mark->dc[1] && !mark->dc[2];
+    return !point->byte && !point->bit && !point->dc[0] && !point->dc[1] && !point->dc[2];
 }
 
-/* Returns 0 if the marks are wrong. The segment includes the byte of the next mark (two bytes in the file
+/* Returns 0 if the points are wrong. The segment includes the byte of the next point (two bytes in the file
  * if the first is FF), so that it contains segment_bits. */
-static int start_at_mark(leat_jpeg_scan *scan)
+static int start_at_point(leat_jpeg_scan *scan)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    const leat_jpeg_mark *mark = &jpeg->marks[scan->mcu / jpeg->mark_mcus];
+    const leat_jpeg_point *point = &jpeg->points[scan->mcu / jpeg->point_mcus];
     const size_t n_file = (size_t)(jpeg->end - jpeg->scan);
     const int is_last = stop_of(scan, scan->mcu) == scan->n_mcus;
     const uint8_t *stop;
     size_t n;
-    if (mark->byte > n_file || mark->bit > 7 || (!scan->mcu && !is_start(mark)) ||
-        (!is_last && (mark[1].byte < mark->byte || mark[1].byte > n_file)))
+    if (point->byte > n_file || point->bit > 7 || (!scan->mcu && !is_start(point)) ||
+        (!is_last && (point[1].byte < point->byte || point[1].byte > n_file)))
         return 0;
-    scan->src = jpeg->scan + mark->byte;
+    scan->src = jpeg->scan + point->byte;
     if (is_last) {
         n = jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src);
     } else {
-        const uint8_t *next = jpeg->scan + mark[1].byte;
+        const uint8_t *next = jpeg->scan + point[1].byte;
         const uint8_t *end = jpeg->end - next < 2 ? jpeg->end : next + 2;
         n = jpeg->dsp->unstuff(scan->src, next, scan->segment, &stop);
-        scan->segment_bits = 8 * (uint64_t)n + mark[1].bit;
+        scan->segment_bits = 8 * (uint64_t)n + point[1].bit;
         n += jpeg->dsp->unstuff(next, end, scan->segment + n, &stop);
     }
-    set_bits(scan, n, mark->bit);
+    set_bits(scan, n, point->bit);
     for (int i = 0; i < 3; i++)
-        scan->dc_sum[i] = mark->dc[i];
+        scan->dc_sum[i] = point->dc[i];
     return 1;
 }
 
 static int start_segment(leat_jpeg_scan *scan, leat_error *err)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    if (jpeg->marks) {
-        if (!start_at_mark(scan))
+    if (jpeg->points) {
+        if (!start_at_point(scan))
             return refuse(err, "the index belongs to another file");
     } else {
         set_bits(scan, jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src), 0);
@@ -206,20 +206,20 @@ static int64_t bits_used(const leat_jpeg_scan *scan)
     return 8 * (int64_t)(scan->bits.p - scan->segment) - (int64_t)(scan->bits.n & 63);
 }
 
-/* Checks that decoding has reached the position and the DC values of the next mark. */
-static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
+/* Checks that decoding has reached the position and the DC values of the next point. */
+static int check_point(const leat_jpeg_scan *scan, leat_error *err)
 {
-    const leat_jpeg_mark *mark = &scan->jpeg->marks[scan->mcu / scan->jpeg->mark_mcus];
+    const leat_jpeg_point *point = &scan->jpeg->points[scan->mcu / scan->jpeg->point_mcus];
     int fits = bits_used(scan) == (int64_t)scan->segment_bits;
     for (int i = 0; i < scan->jpeg->n_components; i++)
-        fits &= scan->dc_sum[i] == mark->dc[i];
+        fits &= scan->dc_sum[i] == point->dc[i];
     return fits ? LEAT_OK : refuse(err, "the index belongs to another file");
 }
 
 static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
 {
-    if (scan->jpeg->marks && scan->mcu < scan->n_mcus)
-        return check_mark(scan, err);
+    if (scan->jpeg->points && scan->mcu < scan->n_mcus)
+        return check_point(scan, err);
     const int64_t left = bits_left(&scan->bits, scan->segment_end);
     if (left < 0 || left > 7)
         return refuse(err, left < 0 ? "data ends early" : "data left at the end of a segment");
@@ -239,8 +239,8 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
 {
     if (mcu < scan->segment_stop)
         return LEAT_OK;
-    if (scan->jpeg->marks) {
-        scan->mcu = scan->segment_stop = mcu - mcu % scan->jpeg->mark_mcus;
+    if (scan->jpeg->points) {
+        scan->mcu = scan->segment_stop = mcu - mcu % scan->jpeg->point_mcus;
         return LEAT_OK;
     }
     int rc = scan->mcu < scan->segment_stop ? pass_marker(scan, err) : LEAT_OK;
@@ -369,7 +369,7 @@ int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err)
 
 int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
 {
-    if (scan->jpeg->marks || scan->jpeg->is_progressive || scan->mcu == scan->n_mcus)
+    if (scan->jpeg->points || scan->jpeg->is_progressive || scan->mcu == scan->n_mcus)
         return LEAT_OK;
     if (scan->mcu < scan->segment_stop && bits_left(&scan->bits, scan->segment_end) < 0)
         return refuse(err, "data ends early");
@@ -400,9 +400,9 @@ int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scrat
 {
     const leat_jpeg *jpeg = scans->jpeg;
     const uint64_t across = (uint64_t)jpeg->mcus_x, first = (uint64_t)row * across;
-    const leat_jpeg_mark *mark = &jpeg->marks[first / jpeg->mark_mcus];
-    const int is_inside = mark->byte <= (size_t)(jpeg->end - jpeg->scan) && mark->bit < 8;
-    const uint8_t *at = is_inside ? read_halves(scans, jpeg->scan + mark->byte) : NULL;
+    const leat_jpeg_point *point = &jpeg->points[first / jpeg->point_mcus];
+    const int is_inside = point->byte <= (size_t)(jpeg->end - jpeg->scan) && point->bit < 8;
+    const uint8_t *at = is_inside ? read_halves(scans, jpeg->scan + point->byte) : NULL;
     if (!at)
         return refuse(err, "the index belongs to another file");
     scans[1] = scans[0];
@@ -410,11 +410,11 @@ int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scrat
     scans[1].segment_stop = scans->n_mcus;
     if (leat_jpeg_skim_memory(&scans[1], scratch))
         return refuse_memory(err, jpeg);
-    scans[1].bits = (leat_jpeg_bits){ (uint64_t)*at << (56 + mark->bit), 8u - mark->bit, at + 1,
+    scans[1].bits = (leat_jpeg_bits){ (uint64_t)*at << (56 + point->bit), 8u - point->bit, at + 1,
                                       scans->bits.limit };
     for (int i = 0; i < 3; i++)
-        scans[1].dc_sum[i] = mark->dc[i];
-    for (scans[1].mcu = first - first % jpeg->mark_mcus; scans[1].mcu < first;) {
+        scans[1].dc_sum[i] = point->dc[i];
+    for (scans[1].mcu = first - first % jpeg->point_mcus; scans[1].mcu < first;) {
         const uint64_t left = first - scans[1].mcu, n = left < across ? left : across;
         if (leat_jpeg_skim(&scans[1], 0, (int32_t)n))
             return refuse(err, "the index belongs to another file");
@@ -425,7 +425,7 @@ int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scrat
 
 int leat_jpeg_scan_either(leat_jpeg_scan *scans, int *which, leat_error *err)
 {
-    *which = leat_jpeg_skim_either(scans);
+    *which = leat_jpeg_skim_rows(scans);
     if (*which < 0)
         return refuse(err, "bad code or DC value, or data ends early");
     return *which && scans[1].mcu == scans->n_mcus ? finish_segment(&scans[1], err) : LEAT_OK;

@@ -139,7 +139,7 @@ static inline int32_t difference_at(const leat_jpeg_scan *scan, const leat_jpeg_
     const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     int length;
     if (entry >> 56 != LEAT_JPEG_MISS)
-        return leat_jpeg_coefficient(leat_jpeg_cut(word, entry >> 8, entry >> 16));
+        return leat_jpeg_coefficient(leat_jpeg_signed_bits(word, entry >> 8, entry >> 16));
     const int size = search_code(table, word, &length);
     const uint64_t bits = word << length;
     return size < 1 ? 0 : (int32_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : (1 << size) - 1);
@@ -215,28 +215,38 @@ int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus)
     return 0;
 }
 
-int leat_jpeg_skim_either(leat_jpeg_scan *scans)
+static int32_t column_of(const leat_jpeg_scan *scan)
 {
-    const int32_t across = scans->jpeg->mcus_x;
+    return (int32_t)(scan->mcu % (uint64_t)scan->jpeg->mcus_x);
+}
+
+/* Goes on with a scan, or with two at the same time, until one has reached its stop. */
+static int skim_both(leat_jpeg_scan *scans)
+{
+    leat_jpeg_skimmer *skimmers[2];
+    int n = 0;
+    for (leat_jpeg_scan *s = scans; s < scans + 2; s++) {
+        if (s->mcu < s->segment_stop && !s->skim_mcus)
+            begin(s, s->jpeg->mcus_x - column_of(s));
+        if (s->skim_mcus)
+            skimmers[n++] = &s->skimmer;
+    }
+    return scans->jpeg->dsp->skim(skimmers, n);
+}
+
+int leat_jpeg_skim_rows(leat_jpeg_scan *scans)
+{
     for (;;) {
-        leat_jpeg_skimmer *skimmers[2];
-        int n = 0;
-        for (leat_jpeg_scan *s = scans; s < scans + 2; s++) {
-            if (s->mcu < s->segment_stop && !s->skim_mcus)
-                begin(s, across - (int32_t)(s->mcu % (uint64_t)across));
-            if (s->skim_mcus)
-                skimmers[n++] = &s->skimmer;
-        }
-        if (scans->jpeg->dsp->skim(skimmers, n))
+        if (skim_both(scans))
             return -1;
         for (leat_jpeg_scan *s = scans; s < scans + 2; s++) {
-            const int32_t column = (int32_t)(s->mcu % (uint64_t)across), n_mcus = s->skim_mcus;
+            const int32_t column = column_of(s), n_mcus = s->skim_mcus;
             if (!n_mcus || s->skimmer.block < s->skimmer.stop)
                 continue;
             if (end(s, column))
                 return -1;
             s->mcu += (uint64_t)n_mcus;
-            if (column + n_mcus == across)
+            if (column + n_mcus == s->jpeg->mcus_x)
                 return (int)(s - scans);
         }
     }

@@ -45,8 +45,8 @@ static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next
     if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_LOOKUP_BITS || shown > LEAT_JPEG_LOOKUP_BITS ||
         total > LEAT_JPEG_FAST_BITS || advance >= 128)
         return entry;
-    const uint64_t first =
-        (uint16_t)leat_jpeg_cut(index << (64 - LEAT_JPEG_LOOKUP_BITS), entry >> 8, entry >> 16);
+    const uint64_t first = (uint16_t)leat_jpeg_signed_bits(index << (64 - LEAT_JPEG_LOOKUP_BITS),
+                                                           entry >> 8, entry >> 16);
     return total | (second & LEAT_JPEG_EOB) | (used + (second >> 8 & 63)) << 8 |
            (second & 0xff0000) | (entry & 0xff000000) | first << 32 | shown << 48 | advance << 56;
 }

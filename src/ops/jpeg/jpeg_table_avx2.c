@@ -24,7 +24,7 @@ static inline V or3(V a, V b, V c)
     return _mm256_or_si256(a, _mm256_or_si256(b, c));
 }
 
-/* leat_jpeg_cut() of the first symbol, at bit 32. There is no arithmetic shift of 64 bits, so the sign is
+/* leat_jpeg_signed_bits() of the first symbol, at bit 32. There is no arithmetic shift of 64 bits, so the sign is
  * extended afterwards. */
 static inline V first_value(V entry, V index)
 {

@@ -24,7 +24,7 @@ static inline V or3(V a, V b, V c)
     return _mm512_ternarylogic_epi64(a, b, c, 0xfe);
 }
 
-/* leat_jpeg_cut() of the first symbol, at bit 32 */
+/* leat_jpeg_signed_bits() of the first symbol, at bit 32 */
 static inline V first_value(V entry, V index)
 {
     const V word = _mm512_slli_epi64(index, 64 - LEAT_JPEG_LOOKUP_BITS);

@@ -4,7 +4,7 @@
  *
  * DESIGN. Stages are added in their order; each changes the plan that the stages before it have made. The
  * steps that need all stages follow: the layout of a slot, the cache, the limit of bad records, the sizes
- * that probe.c measures, and last the GPU cut. */
+ * that probe.c measures, and last the placement on a GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,37 +61,40 @@ static void begin_chains(leat_plan *plan)
     }
 }
 
-static uint64_t digest_of(const leat_node *node, uint64_t digest)
+/* Adds the text of a node to the digest. */
+static int add_to_digest(uint64_t *digest, const leat_node *node, leat_error *err)
 {
     const size_t size = leat_node_text(node, NULL, 0) + 1;
     char *const text = malloc(size);
     if (!text)
-        return digest;
+        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", size);
     leat_node_text(node, text, size);
-    digest = leat_digest_chain(digest, leat_digest_row(text, strlen(text), 0));
+    *digest = leat_digest_chain(*digest, leat_digest_row(text, strlen(text), 0));
     free(text);
-    return digest;
+    return LEAT_OK;
 }
 
 /* A digest of what decides the content of batches: records, seed, and stages. A cache counts only if an op
  * before it is random. on_error counts with its policy but not its limit, so that a run that
  * has reached its limit may resume with a higher one. */
-static uint64_t plan_digest(const leat_plan *plan, const leat_config_sections *sections,
-                            const leat_node *cache)
+static int make_digest(leat_plan *plan, const leat_config_sections *sections,
+                       const leat_node *cache, leat_error *err)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
+    int rc = LEAT_OK;
     digest = leat_digest_chain(digest, plan->seed);
     if (sections->source && sections->source->first)
-        digest = digest_of(sections->source, digest);
-    for (const leat_node *stage = sections->pipeline->first; stage; stage = stage->next)
+        rc = add_to_digest(&digest, sections->source, err);
+    for (const leat_node *stage = sections->pipeline->first; stage && rc >= 0; stage = stage->next)
         if (stage == cache)
             digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
         else if (!(leat_stage_flags(stage) & LEAT_STAGE_NO_DIGEST))
-            digest = digest_of(stage, digest);
-    return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
+            rc = add_to_digest(&digest, stage, err);
+    plan->info.digest = plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
+    return rc;
 }
 
-static void fill_info(const leat_build *build, const leat_config_sections *sections)
+static int fill_info(const leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     plan->info = (leat_plan_info){
@@ -105,8 +108,8 @@ static void fill_info(const leat_build *build, const leat_config_sections *secti
         .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
-        .digest = plan_digest(plan, sections, build->cache),
     };
+    return make_digest(plan, sections, build->cache, err);
 }
 
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
@@ -205,8 +208,9 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     leat_check(plan->order.n_batches > 0);
     leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
-    fill_info(build, sections);
-    return leat_gpu_cut(plan, err);
+    if ((rc = fill_info(build, sections, err)) < 0)
+        return rc;
+    return leat_gpu_placement_make(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest 
             worker->bucket = plain->order.buckets->n - 1;
         for (int32_t c = 0; c < plain->n_chains; c++) {
             plain->chains[c].fused = NULL;
-            plain->chains[c].cut = 0; /* ops before a cache take scratch too */
+            plain->chains[c].cache_at = 0; /* ops before a cache take scratch too */
         }
         for (int i = 0; i < l->n && slot; i++)
             run_record(plain, worker, slot, l->record[i], out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_cache.c: the stage `cache`: cuts every chain at its place. Ops before the cut run once per record, with
+ * stage_cache.c: the stage `cache`: has its place in every chain. Ops before it run once per record, with
  * the random draws of epoch 0, and the cache stores their output. Ops after it run for every sample. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static const leat_option table[] = {
 static const char *random_op(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].cut; i++)
+        for (int32_t i = 0; i < plan->chains[c].cache_at; i++)
             if (plan->chains[c].ops[i].op->plan)
                 return plan->chains[c].ops[i].op->name;
     return NULL;
@@ -78,8 +78,8 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        plan->chains[c].cut = plan->chains[c].n_ops;
-        plan->chains[c].cut_shape = plan->chains[c].shape;
+        plan->chains[c].cache_at = plan->chains[c].n_ops;
+        plan->chains[c].cache_shape = plan->chains[c].shape;
     }
     const char *const random = random_op(plan);
     plan->is_cache_random = random != NULL;
@@ -167,7 +167,7 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
             return rc;
     }
     for (int32_t c = 0; c < plan->n_chains; c++)
-        layout.shapes[c] = plan->chains[c].cut_shape;
+        layout.shapes[c] = plan->chains[c].cache_shape;
     origin = calloc(1, sizeof *origin);
     if (!origin)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *origin);

@@ -169,7 +169,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     const bool after_decode = chain->decodes_on_device && chain->n_ops == chain->n_host + 1;
     if (on_device && !decodes && !after_decode && (rc = check_device_op(chain, op, entry, err)) < 0)
         return rc;
-    leat_check(chain->n_host <= chain->n_ops && chain->cut <= chain->n_ops);
+    leat_check(chain->n_host <= chain->n_ops && chain->cache_at <= chain->n_ops);
     leat_chain_op *const chain_op = &chain->ops[chain->n_ops];
     *chain_op = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
     chain_op->options = calloc(1, op->options_size ? op->options_size : 1);

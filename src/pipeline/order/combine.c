@@ -31,7 +31,7 @@ void leat_combine_close(leat_combine **out)
     free(combine->table);
     free(combine->places);
     free(combine->segments);
-    free(combine->stretches);
+    free(combine->blocks);
     free(combine);
     *out = NULL;
 }
@@ -65,8 +65,8 @@ static leat_combine_place at_concat(const leat_combine *combine, uint64_t p, uin
 
 /* --- mix ----------------------------------------------------------------------------------------- */
 
-/* Fills the table of a period. Element k of child i gets a slot from ⌊kT/w⌋ on and before
- * ⌈(k+1)T/w⌉. This keeps every prefix within one element of its share. Each slot goes to the child
+/* Fills the table of a period. Element k of child i gets a turn from ⌊kT/w⌋ on and before
+ * ⌈(k+1)T/w⌉. This keeps every prefix within one element of its share. Each turn goes to the child
  * with the earliest deadline. All deadlines are met: the windows are those of a proportionate
  * ("pfair") schedule on one processor (Baruah, Cohen, Plaxton, Varvel 1996). Such a schedule exists
  * because the shares sum to 1, and earliest deadline first finds it for jobs of unit length. */
@@ -76,22 +76,22 @@ static void fill_period(leat_combine *combine)
     uint32_t given[LEAT_COMBINE_MAX] = { 0 };
     uint32_t *places = combine->places;
     for (size_t i = 0; i < combine->n_children; i++) {
-        combine->children[i].slots = places;
+        combine->children[i].turns = places;
         places += combine->children[i].weight;
     }
-    for (uint64_t slot = 0; slot < t; slot++) {
+    for (uint64_t turn = 0; turn < t; turn++) {
         uint64_t soonest = UINT64_MAX;
         size_t best = 0;
         for (size_t i = 0; i < combine->n_children; i++) {
             const uint64_t w = combine->children[i].weight, k = given[i];
             const uint64_t deadline = ((k + 1) * t + w - 1) / w;
-            if (k < w && k * t / w <= slot && deadline < soonest) {
+            if (k < w && k * t / w <= turn && deadline < soonest) {
                 soonest = deadline;
                 best = i;
             }
         }
-        combine->table[slot] = (leat_combine_slot){ (uint32_t)best, given[best] };
-        combine->children[best].slots[given[best]++] = (uint32_t)slot;
+        combine->table[turn] = (leat_combine_turn){ (uint32_t)best, given[best] };
+        combine->children[best].turns[given[best]++] = (uint32_t)turn;
     }
 }
 
@@ -101,7 +101,7 @@ static uint64_t position_of(const leat_combine *combine, const leat_combine_chil
 {
     uint64_t at;
     if (__builtin_mul_overflow(k / child->weight, combine->period, &at) ||
-        __builtin_add_overflow(at, child->slots[k % child->weight], &at))
+        __builtin_add_overflow(at, child->turns[k % child->weight], &at))
         return LEAT_ENDLESS;
     return at;
 }
@@ -113,7 +113,7 @@ static uint64_t count_in(const leat_combine *combine, const leat_combine_child *
     uint64_t low = 0, high = child->weight;
     while (low < high) {
         const uint64_t middle = (low + high) / 2;
-        if (child->slots[middle] < rest)
+        if (child->turns[middle] < rest)
             low = middle + 1;
         else
             high = middle;
@@ -164,13 +164,13 @@ int leat_combine_mix(leat_combine *combine, const uint64_t *weights, leat_combin
 
 static leat_combine_place at_mix(const leat_combine *combine, uint64_t p, uint64_t pass)
 {
-    const leat_combine_slot slot = combine->table[p % combine->period];
-    const leat_combine_child *const child = &combine->children[slot.child];
+    const leat_combine_turn turn = combine->table[p % combine->period];
+    const leat_combine_child *const child = &combine->children[turn.child];
     const uint64_t n = child->order.n_samples;
-    const uint64_t t = pass * child->in_pass + p / combine->period * child->weight + slot.rank;
+    const uint64_t t = pass * child->in_pass + p / combine->period * child->weight + turn.rank;
     if (n == LEAT_ENDLESS)
-        return (leat_combine_place){ slot.child, t, 0 };
-    return (leat_combine_place){ slot.child, t % n, t / n };
+        return (leat_combine_place){ turn.child, t, 0 };
+    return (leat_combine_place){ turn.child, t % n, t / n };
 }
 
 /* --- interleave ---------------------------------------------------------------------------------- */
@@ -179,9 +179,9 @@ static leat_combine_place at_interleave(const leat_combine *combine, uint64_t p,
 {
     const leat_combine_segment *const segment =
         &combine->segments[LEAT_SEARCH_LAST(combine->segments, start, combine->n_segments, p)];
-    const leat_combine_stretch *const all = &combine->stretches[segment->first];
+    const leat_combine_block *const all = &combine->blocks[segment->first];
     const uint64_t x = p - segment->start, round = x / segment->round, y = x % segment->round;
-    const leat_combine_stretch *const s = &all[LEAT_SEARCH_LAST(all, at, segment->n, y)];
+    const leat_combine_block *const s = &all[LEAT_SEARCH_LAST(all, at, segment->n, y)];
     return (leat_combine_place){ s->child, s->q + round * s->length + y - s->at, pass };
 }
 
@@ -268,7 +268,7 @@ bool leat_combine_is_fixed(const leat_order *order)
 /* The places of the cycle, and how many elements of each child were taken. */
 typedef struct state {
     leat_combine *combine;
-    uint64_t block;
+    uint64_t block_length;
     uint64_t n; /* positions so far */
     size_t n_places, next;
     size_t places[LEAT_COMBINE_MAX];
@@ -288,20 +288,20 @@ static int add_segment(state *s)
     if (!list)
         return LEAT_E_NOMEM;
     c->segments = list;
-    list[c->n_segments++] = (leat_combine_segment){ .start = s->n, .first = c->n_stretches };
+    list[c->n_segments++] = (leat_combine_segment){ .start = s->n, .first = c->n_blocks };
     return LEAT_OK;
 }
 
-/* Adds a stretch to the last segment. */
-static int add_stretch(state *s, size_t child, uint64_t length)
+/* Adds a block to the last segment. */
+static int add_block(state *s, size_t child, uint64_t length)
 {
     leat_combine *const c = s->combine;
-    leat_combine_stretch *const list = leat_grow(c->stretches, c->n_stretches, sizeof *list);
+    leat_combine_block *const list = leat_grow(c->blocks, c->n_blocks, sizeof *list);
     if (!list)
         return LEAT_E_NOMEM;
-    c->stretches = list;
+    c->blocks = list;
     leat_combine_segment *const segment = &c->segments[c->n_segments - 1];
-    list[c->n_stretches++] = (leat_combine_stretch){
+    list[c->n_blocks++] = (leat_combine_block){
         .child = (uint32_t)child, .at = segment->round, .length = length, .q = s->given[child]
     };
     segment->round += length;
@@ -321,7 +321,7 @@ static uint64_t equal_rounds(const state *s)
             continue;
         }
         const uint64_t rest = rest_of(s, s->places[i]);
-        const uint64_t most = rest == LEAT_ENDLESS ? LEAT_ENDLESS : rest / s->block;
+        const uint64_t most = rest == LEAT_ENDLESS ? LEAT_ENDLESS : rest / s->block_length;
         rounds = most < rounds ? most : rounds;
         n++;
     }
@@ -335,8 +335,8 @@ static void finish_segment(state *s, uint64_t rounds)
     const leat_combine_segment *const segment = &c->segments[c->n_segments - 1];
     uint64_t all;
     for (size_t i = 0; i < segment->n && rounds != LEAT_ENDLESS; i++) {
-        const leat_combine_stretch *const stretch = &c->stretches[segment->first + i];
-        s->given[stretch->child] += rounds * stretch->length;
+        const leat_combine_block *const block = &c->blocks[segment->first + i];
+        s->given[block->child] += rounds * block->length;
     }
     if (rounds == LEAT_ENDLESS || __builtin_mul_overflow(segment->round, rounds, &all) ||
         __builtin_add_overflow(s->n, all, &s->n))
@@ -348,7 +348,7 @@ static int add_equal_rounds(state *s, uint64_t rounds)
     int rc = add_segment(s);
     for (size_t i = 0; i < s->n_places && rc >= 0; i++)
         if (s->places[i] != NONE)
-            rc = add_stretch(s, s->places[i], s->block);
+            rc = add_block(s, s->places[i], s->block_length);
     if (rc >= 0)
         finish_segment(s, rounds);
     return rc;
@@ -366,8 +366,8 @@ static int add_changing_round(state *s)
             continue;
         const uint64_t rest = rest_of(s, s->places[i]);
         if (rest)
-            rc = add_stretch(s, s->places[i], rest < s->block ? rest : s->block);
-        if (rest < s->block)
+            rc = add_block(s, s->places[i], rest < s->block_length ? rest : s->block_length);
+        if (rest < s->block_length)
             s->places[i] = NONE;
     }
     if (rc < 0)
@@ -391,7 +391,7 @@ int leat_combine_interleave(leat_combine *combine, uint64_t cycle_length, uint64
                             size_t *bad, leat_error *err)
 {
     state s = { .combine = combine,
-                .block = block_length,
+                .block_length = block_length,
                 .n_places =
                     cycle_length < combine->n_children ? cycle_length : combine->n_children };
     int rc = LEAT_OK;

@@ -44,26 +44,26 @@ typedef struct leat_combine_child {
     uint64_t start;   /* concat: its first position */
     uint64_t weight;  /* mix: elements per period */
     uint64_t in_pass; /* mix: elements per pass */
-    uint32_t *slots;  /* mix: its places in the period, ascending; points into `places` */
+    uint32_t *turns;  /* mix: its places in the period, ascending; points into `places` */
 } leat_combine_child;
 
 /* mix: one place in the period. */
-typedef struct leat_combine_slot {
+typedef struct leat_combine_turn {
     uint32_t child;
     uint32_t rank; /* number of earlier elements of the child in the period */
-} leat_combine_slot;
+} leat_combine_turn;
 
 /* interleave: consecutive elements of one child in every round of a segment. */
-typedef struct leat_combine_stretch {
+typedef struct leat_combine_block {
     uint32_t child;
     uint64_t at, length; /* position in the round, elements */
     uint64_t q;          /* first element of the child in round 0 of the segment */
-} leat_combine_stretch;
+} leat_combine_block;
 
 typedef struct leat_combine_segment {
     uint64_t start;  /* position */
     uint64_t round;  /* elements in a round */
-    size_t first, n; /* its stretches */
+    size_t first, n; /* its blocks */
 } leat_combine_segment;
 
 typedef struct leat_combine {
@@ -72,11 +72,11 @@ typedef struct leat_combine {
     leat_combine_child *children;
     uint64_t n_elements; /* per pass; may be LEAT_ENDLESS */
     uint64_t period;
-    leat_combine_slot *table;
+    leat_combine_turn *table;
     uint32_t *places;
-    size_t n_segments, n_stretches;
+    size_t n_segments, n_blocks;
     leat_combine_segment *segments;
-    leat_combine_stretch *stretches;
+    leat_combine_block *blocks;
 } leat_combine;
 
 /* Allocates n children, 1 to LEAT_COMBINE_MAX. The caller fills in their orders, of at least one

@@ -131,7 +131,7 @@ typedef struct leat_order_place {
 } leat_order_place;
 
 /* Most rows of a batch on one rank. A pass can have fewer samples than a batch has rows. */
-static inline uint64_t leat_order_slot_rows(const leat_order *order)
+static inline uint64_t leat_order_most_rows(const leat_order *order)
 {
     const uint64_t n = order->batch_size < order->n_samples ? order->batch_size : order->n_samples;
     return n / order->ranks + (n % order->ranks != 0);

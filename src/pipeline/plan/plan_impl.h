@@ -81,10 +81,11 @@ typedef struct leat_chain {
     leat_chain_op ops[LEAT_MAX_CHAIN];
     const leat_fused *fused; /* computes n_fused ops from fused_from on in one step; NULL: none */
     int32_t fused_from, n_fused;
-    int32_t cut; /* ops before it run once per record: the cache stores their output; 0: no cache */
-    leat_shape cut_shape; /* shape at the cut; dims may be unknown */
-    int32_t unbatch_at;   /* ops before it run once per record, later ops on each of its samples */
-    leat_shape shape;     /* of one row; no unknown dims */
+    int32_t
+        cache_at; /* ops before it run once per record: the cache stores their output; 0: no cache */
+    leat_shape cache_shape; /* shape there; dims may be unknown */
+    int32_t unbatch_at; /* ops before it run once per record, later ops on each of its samples */
+    leat_shape shape;   /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot, or in a device buffer if ops run on the device */
     /* What workers write: the same unless ops run on the device. */
@@ -195,7 +196,7 @@ struct leat_plan {
     size_t buffer_bytes;    /* of a batch on a device: a slot and the outputs of the device's ops */
     bool on_device;         /* some chain has ops for the device */
     bool decodes_on_device; /* some chain has files that the device decodes, see leat_chain */
-    bool caches_on_device;  /* `cache: device`: rows at the cut stay on the device */
+    bool caches_on_device;  /* `cache: device`: rows at the cache stay on the device */
     size_t rows_bytes;      /* part of a slot that workers write, at its start */
     size_t index_offset;    /* of the word of row 0 in a slot, if rows are cached on the device */
     bool pageable;          /* slots are not pinned */
@@ -217,10 +218,10 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
 /* Frees all notes. */
 void leat_note_clear(leat_plan *plan);
-/* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
-int leat_gpu_cut(leat_plan *plan, leat_error *err);
+/* gpu_placement.c: makes plan->gpu. Everything else of the plan is settled. */
+int leat_gpu_placement_make(leat_plan *plan, leat_error *err);
 /* plan_layout.c: lays out a slot. Shapes and placement of ops must be final. May be called
- * again, on a copy of a plan whose chains are cut elsewhere. batch: node for messages; NULL: none */
+ * again, on a copy of a plan that has more ops on a device. batch: node for messages; NULL: none */
 int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 extern const leat_option leat_engine_option_table[]; /* engine_options.c */

@@ -44,7 +44,7 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
 {
     size_t all;
     *offset = *at;
-    return !__builtin_mul_overflow(bytes, leat_order_slot_rows(&plan->order), &all) &&
+    return !__builtin_mul_overflow(bytes, leat_order_most_rows(&plan->order), &all) &&
            !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
 }
 
@@ -88,7 +88,7 @@ static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
 {
     return leat_node_fail(
         batch, err, LEAT_E_CONFIG, "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-        (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
+        (unsigned long long)leat_order_most_rows(&plan->order), name, (long long)bytes);
 }
 
 /* Reserves the rows of a chain, enough for every bucket. */
@@ -210,7 +210,7 @@ int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *e
                               "would change: write policy: replace, or device: cpu");
     plan->valid_offset = plan->rows_bytes = at;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
-        at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;
+        at += (leat_order_most_rows(&plan->order) + 63) / 64 * 64;
     plan->n_tensors = plan->n_chains;
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * coalesce.h: places the bytes of rows in the read memory and joins neighbours into one read.
- * readahead_group.c calls it. Invariant: no two rows in use overlap, and a row is the same bytes
+ * readahead.c calls it. Invariant: no two rows in use overlap, and a row is the same bytes
  * however it is read.
  *
  * DESIGN. The memory is a ring; positions are counted without wrapping. Tasks are placed in

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: MIT */
-#include "announce.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * announce.c: a shuffle in blocks, of files that do not fit in memory, needs the pieces of a window all at once, at its
+ * start: the kernel is asked to read them during the window before. readahead.c and task.c call it. */
+#include "engine.h"
 
 #define EACH 16 /* rows of which one is announced: a piece of a file has hundreds */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * bad_rows.c: handles records that cannot be read, parsed, decoded or mapped. task.c calls
- * leat_bad_rows_one(); ship.c and loader.c apply the limit per batch. Invariant: what a row contains
+ * leat_bad_rows_one(); upload.c and loader.c apply the limit per batch. Invariant: what a row contains
  * depends only on the order of records, never on threads or time.
  *
  * DESIGN. The worker that meets a bad record handles it at once: it writes zeros, or runs a

@@ -141,7 +141,7 @@ int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
     if (!device)
         return rc;
     return device->table->stream_wait(stream, batch->info.is_copy ? batch->copied
-                                                                  : leat_ship_arrived(batch));
+                                                                  : leat_upload_arrived(batch));
 }
 
 static bool none_is_out(const leat_loader *loader)

@@ -113,7 +113,7 @@ static int enqueue(const leat_loader *loader, leat_batch *copy, const leat_batch
 {
     const leat_device_table *const t = loader->device->table;
     leat_stream *const stream = loader->beyond_stream;
-    int rc = t->stream_wait(stream, leat_ship_arrived(batch));
+    int rc = t->stream_wait(stream, leat_upload_arrived(batch));
     if (rc >= 0)
         rc = t->event_record(copy->copy_start, stream);
     if (rc >= 0)
@@ -152,7 +152,7 @@ int leat_batch_copy_fill_locked(leat_batch *copy, leat_batch *batch, leat_error 
         memcpy(copy->memory, batch->memory, memory_bytes(loader));
     move_views(copy, batch);
     if (rc < 0) { /* the device has failed: the stop of its stream says when memory is free */
-        leat_ship_fail(loader, rc, "cannot copy a batch beyond hold", err);
+        leat_upload_fail(loader, rc, "cannot copy a batch beyond hold", err);
         leat_batch_copy_close(&copy);
     }
     end_locked(loader);

@@ -5,7 +5,7 @@
  *
  * DESIGN. When the last row of a batch is done, its slot goes to BATCH_OPS. It goes through the
  * batch ops one by one and then, if digests are wanted, through its rows once more. Each step is
- * cut into parts that any thread takes. The next step begins when all parts are done.
+ * cut into ranges that any thread takes. The next step begins when all ranges are done.
  *
  * An op pairs the rows of a batch: it takes a permutation of them, keyed by seed, epoch, batch
  * number and op, two by two. A last odd row stays as it is, and masked rows are not paired. Both
@@ -15,8 +15,8 @@
 #include "engine.h"
 #include "ops/image/mix.h"
 
-#define PART_BYTES (128 << 10) /* the least to hand to a thread: about 20 us of work */
-#define CPU_EVERY  61          /* one part in 61 is timed by CPU time */
+#define RANGE_BYTES (128 << 10) /* the least to hand to a thread: about 20 us of work */
+#define CPU_EVERY   61          /* one range in 61 is timed by CPU time */
 
 static uint64_t n_valid_locked(const leat_slot *slot)
 {
@@ -56,7 +56,7 @@ void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot)
     begin_step_locked(loader, slot, slot->error.code < 0 ? n_steps(loader->plan) : 0);
 }
 
-/* The oldest batch with a part that nobody has taken. */
+/* The oldest batch with a range that nobody has taken. */
 static leat_slot *find_locked(const leat_loader *loader, int64_t last_batch)
 {
     leat_slot *oldest = NULL;
@@ -77,7 +77,7 @@ bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch)
     return find_locked(loader, last_batch) != NULL;
 }
 
-/* Pairs or rows of a part: half a thread's share of them, but PART_BYTES at least. */
+/* Pairs or rows of a range: half a thread's share of them, but RANGE_BYTES at least. */
 static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64_t units)
 {
     const leat_plan *const plan = loader->plan;
@@ -88,35 +88,35 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
         bytes = 2 * plan->chains[plan->batch_ops[slot->step].chain].row_bytes;
     for (int32_t c = 0; slot->step == plan->n_batch_ops && c < plan->n_chains; c++)
         bytes += plan->chains[c].row_bytes;
-    const uint64_t least = PART_BYTES / (bytes + 1) + 1;
+    const uint64_t least = RANGE_BYTES / (bytes + 1) + 1;
     return share > least ? share : least;
 }
 
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_part *out)
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_range *out)
 {
     leat_slot *const slot = find_locked(loader, last_batch);
     if (!slot)
         return false;
     const uint64_t units = units_locked(loader, slot), n = part_of(loader, slot, units);
-    *out = (leat_batch_ops_part){ .slot = slot, .op = slot->step, .from = slot->step_next };
+    *out = (leat_batch_ops_range){ .slot = slot, .op = slot->step, .from = slot->step_next };
     out->to = units - out->from < n ? units : out->from + n;
     slot->step_next = out->to;
     return true;
 }
 
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_part *part,
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_range *range,
                                 uint64_t digest, const leat_error *failed)
 {
-    leat_slot *const slot = part->slot;
-    leat_check(slot->state == LEAT_SLOT_BATCH_OPS && part->op == slot->step);
-    leat_check(slot->n_left >= part->to - part->from);
+    leat_slot *const slot = range->slot;
+    leat_check(slot->state == LEAT_SLOT_BATCH_OPS && range->op == slot->step);
+    leat_check(slot->n_left >= range->to - range->from);
     if (failed)
         slot->error = *failed;
     slot->digest += digest;
-    slot->n_left -= part->to - part->from;
+    slot->n_left -= range->to - range->from;
     if (slot->n_left == 0) {
         loader->n_in_batch_ops--;
-        begin_step_locked(loader, slot, part->op + 1);
+        begin_step_locked(loader, slot, range->op + 1);
     }
 }
 
@@ -159,11 +159,11 @@ static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op,
                  label->row_bytes / sizeof(float), (float)own);
 }
 
-static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
+static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_range *range,
                      leat_error *err)
 {
-    const leat_slot *const slot = part->slot;
-    const leat_plan_batch_op *const batch_op = &plan->batch_ops[part->op];
+    const leat_slot *const slot = range->slot;
+    const leat_plan_batch_op *const batch_op = &plan->batch_ops[range->op];
     leat_rng rng =
         leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
     leat_plan64 drawn = { { 0 } };
@@ -180,30 +180,30 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     if (rc < 0)
         return rc;
     const leat_perm perm = leat_perm_make(n, key, 0, 0);
-    for (uint64_t i = part->from; i < part->to; i++) {
+    for (uint64_t i = range->from; i < range->to; i++) {
         const uint64_t a = leat_perm_at(&perm, 2 * i), b = leat_perm_at(&perm, 2 * i + 1);
         mix_pair(plan, batch_op, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
     }
     return LEAT_OK;
 }
 
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
-                       uint64_t *digest, leat_error *err)
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker,
+                       const leat_batch_ops_range *range, uint64_t *digest, leat_error *err)
 {
-    const leat_slot *const slot = part->slot;
+    const leat_slot *const slot = range->slot;
     *digest = 0;
-    if (part->op == plan->n_batch_ops) {
-        for (uint64_t row = part->from; row < part->to; row++)
+    if (range->op == plan->n_batch_ops) {
+        for (uint64_t row = range->from; row < range->to; row++)
             *digest += leat_slot_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
     }
     const bool by_cpu = ++worker->n_timed % CPU_EVERY == 0;
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
-    const uint64_t n = 2 * (part->to - part->from);
+    const uint64_t n = 2 * (range->to - range->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + part->op];
-    const int rc = mix_pairs(plan, worker, part, err);
-    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[part->op].chain].row_bytes);
+        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + range->op];
+    const int rc = mix_pairs(plan, worker, range, err);
+    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[range->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;
     if (by_cpu)
         leat_trace_cpu(stage, n, leat_clock_cpu_ns() - cpu, ns);

@@ -20,7 +20,6 @@
 #include "engine.h"
 #include "formats/figure.h"
 
-#define SMALL_SLOT    ((int64_t)1 << 20) /* bytes: two more of them do not matter */
 #define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
 #define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
 #define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
@@ -54,7 +53,7 @@ void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const ch
 /* The most that prefetch may grow to, before memory counts (the formula is that of tune.c). */
 static int64_t depth_most(const leat_budget_division *d)
 {
-    const int64_t rows = (int64_t)leat_order_slot_rows(&d->plan->order);
+    const int64_t rows = (int64_t)leat_order_most_rows(&d->plan->order);
     const int64_t threads = d->out->threads > 1 ? d->out->threads : 1;
     const int64_t n = (LEAT_PREFETCH_TIMES * threads + rows - 1) / (rows > 0 ? rows : 1);
     if (!d->plan->prefetch_auto)
@@ -171,7 +170,7 @@ static int64_t wanted_read(const leat_plan *plan)
         return 0;
     if (plan->engine.read_bytes)
         return leat_budget_round_up(plan->engine.read_bytes);
-    const double rows = (double)(plan->prefetch + 1) * (double)leat_order_slot_rows(&plan->order);
+    const double rows = (double)(plan->prefetch + 1) * (double)leat_order_most_rows(&plan->order);
     const double bytes = 2 * rows * (double)(plan->probe.mean_bytes + 1);
     return bytes < (double)READ_FIRST  ? READ_FIRST
            : bytes > (double)READ_MOST ? READ_MOST
@@ -206,21 +205,21 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
     leat_budget *const b = d->out;
     int64_t prefetch = depth_most(d), read = wanted;
     share_scratch(d, INT64_MAX);
-    leat_budget_rows_fill(d, prefetch, read, limit);
+    leat_budget_fill(d, prefetch, read, limit);
     if (b->total_bytes > limit) {
         share_scratch(d, limit / SCRATCH_SHARE / (b->threads + 1));
-        leat_budget_rows_fill(d, prefetch, read, limit);
+        leat_budget_fill(d, prefetch, read, limit);
     }
     while (b->total_bytes > limit && plan->prefetch_auto && prefetch > LEAT_PREFETCH_FIRST)
-        leat_budget_rows_fill(d, --prefetch, read, limit);
+        leat_budget_fill(d, --prefetch, read, limit);
     if (b->total_bytes > limit && read > READ_LEAST && !plan->engine.read_bytes) {
         const int64_t rest = limit - (b->total_bytes - read);
         read = rest > READ_LEAST ? rest / 4096 * 4096 : READ_LEAST;
-        leat_budget_rows_fill(d, prefetch, read, limit);
+        leat_budget_fill(d, prefetch, read, limit);
     }
     if (b->total_bytes > limit) {
         share_scratch(d, 0);
-        leat_budget_rows_fill(d, prefetch, read, limit);
+        leat_budget_fill(d, prefetch, read, limit);
     }
     b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
 }
@@ -516,7 +515,7 @@ static void add_batches(const leat_budget_division *d)
         if (chain->decodes_on_device)
             add_row(b, "pictures", LEAT_MEMORY_DEVICE,
                     leat_device_files_bytes(&chain->files,
-                                            (int64_t)leat_order_slot_rows(&d->plan->order),
+                                            (int64_t)leat_order_most_rows(&d->plan->order),
                                             chain->files_shape.dims[2]),
                     "of a batch, decoded on %s; a lower decode_jpeg.max_pixels needs less",
                     d->facts->device);
@@ -623,22 +622,17 @@ static void add_plan(const leat_budget_division *d)
             "parts of the JPEG files: mapped files; counts pages in use");
 }
 
-/* Small ones are more, so that nobody has to wait until it is known that one has landed (land.c). */
-static int64_t n_being_copied(const leat_budget *b)
-{
-    return b->prefetch_most && b->slot_bytes <= SMALL_SLOT ? 3 : 1;
-}
-
-void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
-                           int64_t limit)
+void leat_budget_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
+                      int64_t limit)
 {
     leat_budget *const b = d->out;
+    const bool has_device = d->facts->device[0] != 0;
     b->n_rows = 0;
     b->total_bytes = 0;
     b->prefetch_most = prefetch_most;
     b->read_bytes = read_bytes;
-    b->n_buffers = d->facts->device[0] ? prefetch_most + d->facts->hold : 0;
-    b->n_slots = prefetch_most + (d->facts->device[0] ? n_being_copied(b) : d->facts->hold);
+    b->n_buffers = has_device ? prefetch_most + d->facts->hold : 0;
+    b->n_slots = leat_slot_count(prefetch_most, d->facts->hold, has_device, b->slot_bytes);
     add_batches(d);
     add_reading(d);
     add_workers(d);

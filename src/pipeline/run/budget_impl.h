@@ -54,8 +54,8 @@ static inline int64_t leat_budget_round_up(int64_t bytes)
 }
 
 /* Fills the table of d->out. Only the cache depends on the limit. */
-void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
-                           int64_t limit);
+void leat_budget_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
+                      int64_t limit);
 
 /* Adds a decision; the table may be full. stores.c also calls it, when a loader opens. */
 LEAT_PRINTF(5, 6)

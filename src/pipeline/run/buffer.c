@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * buffer.c: memory of batches on a device. ship.c takes a buffer for each batch that it copies, batch.c gives it back.
+ * buffer.c: memory of batches on a device. upload.c takes a buffer for each batch that it copies, batch.c gives it back.
  * Invariant: free buffers are a queue, so a batch takes the one that has been free longest. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ bool leat_buffer_can_make_locked(const leat_loader *loader)
 {
     return !loader->making && !loader->short_of_memory && !loader->free_buffers &&
            loader->n_buffers_made < loader->prefetch + loader->hold &&
-           leat_ship_is_full_locked(loader);
+           leat_upload_is_full_locked(loader);
 }
 
 void leat_buffer_make_locked(leat_loader *loader)

@@ -3,13 +3,12 @@
  * engine.h: the state of a running plan. Every file of this folder works on it. Invariant: one
  * lock guards all that changes. No row work, I/O, copy or allocation is done while holding it.
  *
- *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
- *   task.c       computes rows                    ship.c       copies batches to a device
- *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
+ *   sched.c      what a thread does next          readahead.c  reads ahead
+ *   task.c       computes rows                    upload.c       copies batches to a device
+ *   batch_ops.c  ops on whole batches             device_ops.c   ops on a device
  *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
- *   takes_part.c when the consumer computes       bad_rows.c   records that failed
- *   batch_copy.c  copies of batches beyond hold
+ *   bad_rows.c   records that failed              batch_copy.c copies of batches beyond hold
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other
@@ -20,14 +19,14 @@
  *
  *   slot:  FREE ─in batch order▶ RESERVED ─first task claimed▶ FILLING ─n_left = 0▶ [BATCH_OPS ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
- *          FULL ─ship▶ SHIPPING ─landed▶ FREE                                              (device)
+ *          FULL ─upload▶ UPLOADING ─copy ends▶ FREE                                         (device)
  *   batch: EMPTY ─next▶ HELD ─release▶ RELEASED ─ring comes round, next▶ HELD …             (host)
- *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
+ *          EMPTY ─upload▶ UPLOADED ─next▶ HELD ─release▶ RELEASED ─upload▶ UPLOADED …       (device)
  *   read task: FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
  * A slot is RESERVED if a later batch needed a slot first: it is assigned to its batch, which has no
  * rows yet. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
- * such step is cut into parts that any thread takes.
+ * such step is cut into ranges that any thread takes.
  *
  * The window: threads may compute batch b when b < asked + prefetch and there are slots for it
  * and for all batches before it. `asked` counts the calls of leat_loader_next. Free slots are a
@@ -53,7 +52,7 @@
 #include "base/check.h"
 #include "base/forked.h"
 #include "base/pool.h"
-#include "base/scratch_room.h"
+#include "base/scratch_quota.h"
 #include "budget_impl.h"
 #include "device/device_table.h"
 #include "pipeline/plan/plan_impl.h"
@@ -71,7 +70,7 @@ typedef enum leat_slot_state {
     LEAT_SLOT_FILLING,
     LEAT_SLOT_BATCH_OPS,
     LEAT_SLOT_FULL,
-    LEAT_SLOT_SHIPPING,
+    LEAT_SLOT_UPLOADING,
     LEAT_SLOT_HELD
 } leat_slot_state;
 
@@ -104,15 +103,15 @@ typedef struct leat_slot {
 } leat_slot;
 
 /* Some pairs of rows for one op; or, when op is n_batch_ops, some rows for their digests. */
-typedef struct leat_batch_ops_part {
+typedef struct leat_batch_ops_range {
     leat_slot *slot;
     int32_t op;
     uint64_t from, to;
-} leat_batch_ops_part;
+} leat_batch_ops_range;
 
 typedef enum leat_batch_state {
     LEAT_BATCH_EMPTY,
-    LEAT_BATCH_SHIPPED,
+    LEAT_BATCH_UPLOADED,
     LEAT_BATCH_HELD,
     LEAT_BATCH_RELEASED
 } leat_batch_state;
@@ -138,9 +137,9 @@ struct leat_batch {
     leat_event *copy_start, *copied; /* [const after open] NULL without a device */
     leat_batch_state state;
     uint32_t bucket;
-    leat_bad_log *log;   /* owned from hand_out or ship to release */
+    leat_bad_log *log;   /* owned from hand_out or upload to release */
     leat_slot *slot;     /* may belong to another batch by now: use leat_loader_slot() */
-    leat_buffer *buffer; /* set from SHIPPED on; NULL without a device */
+    leat_buffer *buffer; /* set from UPLOADED on; NULL without a device */
     uint8_t *memory;     /* of the host slot or the device buffer; if info.is_copy, its own */
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
 };
@@ -205,7 +204,7 @@ struct leat_loader {
     int n_threads, n_cores;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
-    leat_scratch_room *scratch_room; /* for samples that need more than scratch_bytes */
+    leat_scratch_quota *scratch_quota; /* for samples that need more than scratch_bytes */
     leat_trace_ring read_spans, copy_spans;
     leat_trace_ring step_spans; /* training steps that the consumer reported */
 
@@ -252,11 +251,11 @@ struct leat_loader {
     char reader_reason[160]; /* why the reader is not the one of the config; "": it is */
     int64_t reserve_batch;   /* the first batch without a slot */
     int64_t n_in_batch_ops;  /* slots in that state */
-    int64_t ship_batch;      /* the next to copy */
-    bool shipping;           /* a thread copies, or frees slots of copies that have landed */
+    int64_t upload_batch;    /* the next to copy */
+    bool uploading;          /* a thread copies, or frees slots of copies that have ended */
     int64_t
-        landed_batch; /* the first whose copy has not landed, as far as known [also who ships] */
-    bool awaiting;    /* a thread waits for it */
+        in_flight_batch; /* the first whose copy has not ended, as far as known [also who uploads] */
+    bool awaiting;       /* a thread waits for it */
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers;                         /* workers that wait on `work` and were not signalled */

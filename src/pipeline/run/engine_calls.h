@@ -9,6 +9,10 @@
 #include "engine.h"
 
 /* --- slot.c ----------------------------------------------------------------------------------- */
+/* Slots of a loader: one for each batch of the window, and those that are held; where batches are uploaded, those being
+ * copied in place of these: 3 of small batches, so that nobody waits until it is known that a copy has ended, else 1.
+ * With one fewer the consumer could wait for ever (prefetch 0), or nothing would overlap. */
+int64_t leat_slot_count(int64_t prefetch, int64_t hold, bool uploads, int64_t slot_bytes);
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
 void leat_slot_close_all(leat_loader *loader);
 /* The next batch of the window finds no free slot. */
@@ -32,16 +36,18 @@ uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *pla
 int leat_readahead_open(leat_loader *loader, leat_error *err);
 void leat_readahead_close(leat_loader *loader);
 bool leat_readahead_can_locked(const leat_loader *loader);
-/* readahead_group.c: claims tasks and submits their reads. Takes the read-ahead token, and
- * releases the lock meanwhile. */
+/* Claims tasks and submits their reads. Takes the read-ahead token, and releases the lock meanwhile. */
 void leat_readahead_group_locked(leat_loader *loader);
-/* Ends all reads that the kernel has not taken, as failed. */
-void leat_readahead_drop_locked(leat_loader *loader);
 /* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
 /* The oldest task that is READY and has a slot, of batches up to `last_batch`. */
 leat_read_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_read_task *task);
+
+/* --- stores.c --------------------------------------------------------------------------------- */
+/* Sets `streams` of all workers, and says why among the budget's decisions if a kernel can write around the caches.
+ * After leat_slot_open_all(), before there are workers. */
+void leat_stores_choose(leat_loader *loader);
 
 /* --- buffer.c --------------------------------------------------------------------------------- */
 int leat_buffer_open_all(leat_loader *loader, leat_error *err);
@@ -54,41 +60,40 @@ void leat_buffer_make_locked(leat_loader *loader);
 leat_buffer *leat_buffer_take_locked(leat_loader *loader);
 void leat_buffer_free_locked(leat_loader *loader, leat_buffer *buffer);
 
-/* --- ship.c ----------------------------------------------------------------------------------- */
-int leat_ship_open(leat_loader *loader, leat_error *err);
-void leat_ship_close(leat_loader *loader);
-bool leat_ship_can_locked(const leat_loader *loader);
+/* --- upload.c ----------------------------------------------------------------------------------- */
+int leat_upload_open(leat_loader *loader, leat_error *err);
+void leat_upload_close(leat_loader *loader);
+bool leat_upload_can_locked(const leat_loader *loader);
 /* The next batch to copy is FULL and without error, and no thread is copying. */
-bool leat_ship_is_full_locked(const leat_loader *loader);
+bool leat_upload_is_full_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
-void leat_ship_next_locked(leat_loader *loader);
+void leat_upload_next_locked(leat_loader *loader);
 /* Asks the device whether it has failed. Releases the lock meanwhile. */
-void leat_ship_check_locked(leat_loader *loader);
+void leat_upload_check_locked(leat_loader *loader);
 /* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
-int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
+int leat_upload_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
 /* The event that marks the batch as complete on the device. */
-leat_event *leat_ship_arrived(const leat_batch *batch);
+leat_event *leat_upload_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
-int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+int leat_upload_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
 
 /* The device has failed with rc: the consumer will hear of it. */
-void leat_ship_fail_device_locked(leat_loader *loader, int rc);
+void leat_upload_fail_device_locked(leat_loader *loader, int rc);
 
-/* --- land.c ----------------------------------------------------------------------------------- */
-/* Puts copies that have landed into the trace, in batch order. Returns the first batch behind them. [who ships] */
-int64_t leat_land_ask(leat_loader *loader);
+/* Puts copies that have ended into the trace, in batch order. Returns the first batch behind them. [who uploads] */
+int64_t leat_upload_find_ended(leat_loader *loader);
 /* Frees the slots of the batches before it. */
-void leat_land_free_locked(leat_loader *loader, int64_t end);
+void leat_upload_free_slots_locked(leat_loader *loader, int64_t end);
 /* Both, if no thread does so, for a caller that uses the slots next. Releases the lock meanwhile. */
-void leat_land_now_locked(leat_loader *loader);
+void leat_upload_reap_locked(leat_loader *loader);
 /* Slots are short, copies are in flight, and no thread waits for the oldest. */
-bool leat_land_can_await_locked(const leat_loader *loader);
+bool leat_upload_can_await_locked(const leat_loader *loader);
 /* Waits for it, but not for long: there may be other work. Releases the lock meanwhile. */
-void leat_land_await_locked(leat_loader *loader);
+void leat_upload_await_locked(leat_loader *loader);
 
-/* --- ship_ops.c ------------------------------------------------------------------------------- */
-int leat_ship_ops_open(leat_loader *loader, leat_error *err);
-void leat_ship_ops_close(leat_loader *loader);
+/* --- device_ops.c ------------------------------------------------------------------------------- */
+int leat_device_ops_open(leat_loader *loader, leat_error *err);
+void leat_device_ops_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
 /* A task of n rows took ns. */
@@ -108,13 +113,13 @@ void leat_tune_idle_locked(leat_loader *loader);
  * left to do. */
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
 bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
-/* Takes a part of the oldest batch that has one; only of batches up to `last_batch`. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_part *out);
-/* Does the part, without the lock. *digest is what it adds to the batch's digest. */
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
-                       uint64_t *digest, leat_error *err);
+/* Takes a range of the oldest batch that has one; only of batches up to `last_batch`. */
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_range *out);
+/* Does the range, without the lock. *digest is what it adds to the batch's digest. */
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker,
+                       const leat_batch_ops_range *range, uint64_t *digest, leat_error *err);
 /* failed: NULL, or the error of leat_batch_ops_run(). */
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_part *part,
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_range *range,
                                 uint64_t digest, const leat_error *failed);
 
 /* --- bad_rows.c ------------------------------------------------------------------------------- */
@@ -173,27 +178,18 @@ void leat_sched_work(void *loader, int i);
  * time. Returns done(loader). */
 bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
                             int64_t until_ns);
-/* True when the thread whose turn it is can do rows, or parts of batch ops, now. */
+/* True when the thread whose turn it is can do rows, or ranges of batch ops, now. */
 bool leat_sched_can_compute_locked(const leat_loader *loader, leat_turn turn);
 bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);
 
-/* --- takes_part.c ----------------------------------------------------------------------------- */
-/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
-void leat_takes_part_note_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
-/* The consumer computes in place of one worker, rows of any batch. */
-bool leat_takes_part_locked(const leat_loader *loader);
-/* n workers and the consumer are as many threads as may compute, or as there are cores. */
-bool leat_takes_part_suffice(const leat_loader *loader, int64_t n);
-/* The thread waits for a short task: it yields its core until something changes, instead of sleeping. False: it must
- * sleep, because it has spun for as long as a sleep takes, or because tasks are not short. The second is for workers;
- * one of them spins at a time. */
-bool leat_takes_part_spin_locked(leat_loader *loader, leat_worker *worker);
-bool leat_takes_part_worker_spins_locked(leat_loader *loader, leat_worker *worker);
-
 /* --- wake.c ----------------------------------------------------------------------------------- */
+/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
+void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
+/* The consumer computes in place of one worker, rows of any batch. */
+bool leat_wake_consumer_computes_locked(const leat_loader *loader);
 /* Call it after any change: it wakes the thread that the change concerns. */
 void leat_wake_balance_locked(leat_loader *loader);
 /* Call it instead after a task, when the caller takes the next one at once. It wakes only the
@@ -251,5 +247,11 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
 
 /* One worker more (1) or fewer (-1) sleeps from `at` on. */
 void leat_stats_sleep_locked(leat_loader *loader, int64_t more, int64_t at);
+
+/* --- announce.c ------------------------------------------------------------------------------- */
+/* Batches from a row to the one that is announced with it; 0: nothing is announced. Once the source keeps parts. */
+int64_t leat_announce_distance(const leat_loader *loader);
+/* Announces rows, that far ahead of those of the task. */
+void leat_announce_rows(const leat_loader *loader, leat_worker *worker, const leat_task *task);
 
 #endif

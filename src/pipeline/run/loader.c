@@ -19,7 +19,7 @@ static bool next_is_there(const leat_loader *loader)
     if (full && slot->error.code < 0)
         return true;
     return loader->device
-               ? leat_loader_batch(loader, loader->next_batch)->state == LEAT_BATCH_SHIPPED
+               ? leat_loader_batch(loader, loader->next_batch)->state == LEAT_BATCH_UPLOADED
                : full;
 }
 
@@ -75,8 +75,9 @@ static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
     if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
         return LEAT_OK;
     const leat_buffer *const last = leat_loader_batch(loader, loader->next_batch - 1)->buffer;
-    return last && last->consumed_recorded ? leat_ship_wait_locked(loader, last->consumed, until_ns)
-                                           : LEAT_OK;
+    return last && last->consumed_recorded
+               ? leat_upload_wait_locked(loader, last->consumed, until_ns)
+               : LEAT_OK;
 }
 
 /* Works and waits until the next batch is there; with prefetch 0, until it is on the device. */
@@ -99,10 +100,10 @@ static int make_next_locked(leat_loader *loader, int64_t until_ns)
         loader->failure = loader->device_failure;
     } else if (loader->device && loader->plan->prefetch == 0) {
         leat_event *const arrived =
-            leat_ship_arrived(leat_loader_batch(loader, loader->next_batch));
-        rc = leat_ship_wait_locked(loader, arrived, until_ns);
+            leat_upload_arrived(leat_loader_batch(loader, loader->next_batch));
+        rc = leat_upload_wait_locked(loader, arrived, until_ns);
         if (rc < 0 && rc != LEAT_E_AGAIN)
-            leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
+            leat_upload_fail(loader, rc, "the copy of a batch failed", &loader->failure);
     }
     return loader->failure.code < 0 ? loader->failure.code : rc;
 }
@@ -124,9 +125,9 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
 {
     int rc = wait_for_last_locked(loader, until_ns);
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
+        return leat_upload_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
-    leat_takes_part_note_locked(loader, asked_ns, until_ns);
+    leat_wake_note_request_locked(loader, asked_ns, until_ns);
     if (rc >= 0)
         rc = refuse_locked(loader, err);
     if (rc == LEAT_OK)

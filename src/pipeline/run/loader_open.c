@@ -11,7 +11,6 @@
 #include "base/scratch.h"
 #include "engine.h"
 #include "pipeline/sample/sample.h"
-#include "stores.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -134,13 +133,13 @@ static int open_scratch(leat_loader *loader, leat_error *err)
     const leat_budget *const b = &loader->budget;
     const int64_t first = b->large_bytes ? b->large_bytes : b->scratch_bytes;
     int rc =
-        leat_scratch_room_open(&loader->scratch_room, (size_t)b->room_bytes, (size_t)first, err);
+        leat_scratch_quota_open(&loader->scratch_quota, (size_t)b->room_bytes, (size_t)first, err);
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++) {
         leat_scratch **const scratch = &loader->workers[i].scratch;
         rc = leat_scratch_open_within(scratch, (size_t)(b->scratch_bytes + b->large_bytes),
                                       (size_t)b->scratch_reserve, err);
         if (rc >= 0)
-            leat_scratch_share(*scratch, (size_t)b->scratch_bytes, loader->scratch_room);
+            leat_scratch_share(*scratch, (size_t)b->scratch_bytes, loader->scratch_quota);
     }
     return rc;
 }
@@ -181,7 +180,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     if ((rc = set_sizes(loader, o, err)) < 0 || (rc = leat_batch_open_all(loader, err)) < 0 ||
         (rc = open_spans(loader, err)) < 0 || (rc = open_scratch(loader, err)) < 0 ||
         (rc = open_cache(loader, err)) < 0 || (rc = leat_slot_open_all(loader, err)) < 0 ||
-        (rc = leat_bad_rows_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
+        (rc = leat_bad_rows_open(loader, err)) < 0 || (rc = leat_upload_open(loader, err)) < 0 ||
         (rc = leat_readahead_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
         leat_loader_close(&loader);
         return rc;
@@ -208,7 +207,7 @@ static void close_scratch(leat_loader *loader)
 {
     for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_scratch_close(&loader->workers[i].scratch);
-    leat_scratch_room_close(&loader->scratch_room);
+    leat_scratch_quota_close(&loader->scratch_quota);
 }
 
 static void close_workers(leat_loader *loader)
@@ -224,7 +223,7 @@ static void close_workers(leat_loader *loader)
 
 void leat_loader_free(leat_loader *loader)
 {
-    leat_ship_close(loader);
+    leat_upload_close(loader);
     leat_slot_close_all(loader);
     leat_bad_rows_close(loader);
     leat_batch_close_all(loader);

@@ -138,27 +138,27 @@ static void run_task_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_wake_consumer_locked(loader);
 }
 
-/* Does a part of the batch ops of a batch. Returns false if there is none. */
+/* Does a range of the batch ops of a batch. Returns false if there is none. */
 static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
-    leat_batch_ops_part part;
+    leat_batch_ops_range range;
     leat_error error;
     uint64_t digest;
     if (loader->stop || !may_compute_locked(loader, turn) ||
-        !leat_batch_ops_take_locked(loader, turn.last_batch, &part))
+        !leat_batch_ops_take_locked(loader, turn.last_batch, &range))
         return false;
-    const int64_t batch = part.slot->batch;
+    const int64_t batch = range.slot->batch;
     leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
-    const int rc = leat_batch_ops_run(loader->plan, worker, &part, &digest, &error);
+    const int rc = leat_batch_ops_run(loader->plan, worker, &range, &digest, &error);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
     loader->help_ns += turn.is_consumer ? end - start : 0;
-    leat_batch_ops_done_locked(loader, &part, digest, rc < 0 ? &error : NULL);
-    if (part.slot->state == LEAT_SLOT_FULL)
+    leat_batch_ops_done_locked(loader, &range, digest, rc < 0 ? &error : NULL);
+    if (range.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
     leat_wake_consumer_locked(loader);
     return true;
@@ -172,10 +172,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
     leat_task task;
     leat_readahead_reap_locked(loader);
     if (leat_slot_is_short_locked(loader))
-        leat_land_now_locked(loader);
-    if (leat_ship_can_locked(loader)) {
-        const int64_t start = leat_clock_ns(), batch = loader->ship_batch;
-        leat_ship_next_locked(loader);
+        leat_upload_reap_locked(loader);
+    if (leat_upload_can_locked(loader)) {
+        const int64_t start = leat_clock_ns(), batch = loader->upload_batch;
+        leat_upload_next_locked(loader);
         leat_sched_trace(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
     } else if (leat_readahead_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->cursor.batch;
@@ -218,7 +218,7 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
         const leat_turn turn = { .is_consumer = true,
-                                 .last_batch = leat_takes_part_locked(loader)
+                                 .last_batch = leat_wake_consumer_computes_locked(loader)
                                                    ? INT64_MAX
                                                    : loader->next_batch };
         const bool worked = step_locked(loader, worker, turn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; ship.c
+ * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; upload.c
  * and batch.c free them. Invariant: batches get slots strictly in batch order. So a late batch
  * never holds the slot that an earlier one needs, and the batch that the consumer waits for
  * always gets one.
@@ -13,6 +13,14 @@
 #include "base/digest.h"
 #include "engine.h"
 #include "formats/figure.h"
+
+#define SMALL_SLOT ((int64_t)1 << 20) /* bytes: two more of them do not matter */
+
+int64_t leat_slot_count(int64_t prefetch, int64_t hold, bool uploads, int64_t slot_bytes)
+{
+    const int64_t copied = prefetch && slot_bytes <= SMALL_SLOT ? 3 : 1;
+    return prefetch + (uploads ? copied : hold);
+}
 
 /* Pinned memory if copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
@@ -31,7 +39,7 @@ static uint8_t *take_memory(const leat_loader *loader)
 void leat_slot_free_locked(leat_slot *slot)
 {
     leat_loader *const loader = slot->loader;
-    leat_check(slot->state == LEAT_SLOT_FREE || slot->state == LEAT_SLOT_SHIPPING ||
+    leat_check(slot->state == LEAT_SLOT_FREE || slot->state == LEAT_SLOT_UPLOADING ||
                slot->state == LEAT_SLOT_HELD);
     slot->state = LEAT_SLOT_FREE;
     slot->batch = -1;

@@ -23,7 +23,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
         return;
     out->batches_ready = 0;
     for (int64_t i = 0; i < loader->n_handles; i++)
-        out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
+        out->batches_ready += loader->batches[i].state == LEAT_BATCH_UPLOADED;
 }
 
 /* Budget minus slots and buffers never made; scratch counted as used. */
@@ -38,8 +38,8 @@ static int64_t peak_locked(const leat_loader *loader)
         const int64_t most = scratch ? (int64_t)leat_scratch_most(scratch) : b->scratch_bytes;
         bytes -= most < b->scratch_bytes ? b->scratch_bytes - most : 0;
     }
-    if (loader->scratch_room)
-        bytes += (int64_t)leat_scratch_room_most(loader->scratch_room) - b->large_bytes;
+    if (loader->scratch_quota)
+        bytes += (int64_t)leat_scratch_quota_most(loader->scratch_quota) - b->large_bytes;
     return bytes;
 }
 

@@ -5,8 +5,6 @@
  * it leaves the caches before it is read. The size of the level 3 cache does not say so: a virtual machine is told
  * that of its host, of which it has a part. So the slots are written both ways, once per process, and the faster way
  * is used. They are new memory then, which would be written at open anyway. */
-#include "stores.h"
-
 #include <pthread.h>
 #include <stdio.h>
 
@@ -14,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/machine.h"
 #include "base/text.h"
+#include "engine.h"
 
 enum {
     MEASURED = 8 << 20, /* bytes; batches that together have less stay in the caches */

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "announce.h"
 #include "base/clock.h"
 
 #define STAMP_NS    30    /* cost of reading the clock */

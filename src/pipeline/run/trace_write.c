@@ -254,7 +254,7 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     if (leat_loader_is_forked(loader))
         return leat_loader_fail_forked(err);
     pthread_mutex_lock(&loader->lock);
-    leat_land_now_locked(loader);
+    leat_upload_reap_locked(loader);
     leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     leat_timing_stages(loader->plan, w.stages);

@@ -95,7 +95,7 @@ static double ahead_ns(const leat_loader *loader, uint64_t n_rows)
 
 static void tune_task_locked(leat_loader *loader)
 {
-    const double batch = (double)leat_order_slot_rows(&loader->plan->order);
+    const double batch = (double)leat_order_most_rows(&loader->plan->order);
     const double share = (batch + n_workers(loader) - 1) / n_workers(loader);
     const double least = SHARE_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     const double most = share > least ? share : least < batch ? least : batch;
@@ -140,7 +140,7 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 /* Batches that outlast the slowest row, or any other time. */
 static int64_t prefetch_for(const leat_loader *loader, double slowest, double mean)
 {
-    const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
+    const double batch = (double)leat_order_most_rows(&loader->plan->order) * mean;
     const double n = ceil(slowest * n_workers(loader) / (batch > 1 ? batch : 1));
     return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
            : n > (double)loader->prefetch_most ? loader->prefetch_most

@@ -7,20 +7,63 @@
  *
  * DESIGN. A thread that finds nothing to do sleeps in one of four places. While reads are in
  * flight, one thread, the leader, sleeps on the reader's eventfd. While all slots are in use and copies to a device are
- * in flight, one thread waits for the oldest copy (land.c). Other workers sleep on `work`,
+ * in flight, one thread waits for the oldest copy (upload.c). Other workers sleep on `work`,
  * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
  * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
  * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
  * rows, or for work that the caller takes next.
- * When a worker sleeps so that the consumer computes in its place: takes_part.c. */
+ *
+ * If the consumer takes batch after batch at once and tasks are short, handing over each batch would cost more than the
+ * thread gains. Then the consumer computes rows of any batch and one worker sleeps, so that no more threads are awake
+ * than there are cores. A thread that lacks work spins for a while before it sleeps: it yields its core and looks for a
+ * change. The consumer replaces a worker only while it is awake in leat_loader_next(). */
 #include <errno.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "engine.h"
 
-#define LAND_NS  200000    /* how often the leader asks for copies that have landed */
+#define REAP_NS  200000    /* how often the leader asks for copies that have ended */
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
+
+#define SPIN_NS 30000 /* about the time of a sleep with its wake-up, on another core */
+/* The consumer takes part in computing after AT_ONCE batches in a row that it took at once: it was away for less than
+ * AWAY_NS, or than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because the consumer may be
+ * computing rows of a later batch when its own batch is complete. */
+#define AT_ONCE 16
+/* Instead of AT_ONCE if only one thread may compute at a time: the consumer needs no core of its own. */
+#define ALONE      2
+#define AWAY_NS    1000
+#define AWAY_SHARE 16
+#define SHORT_NS   100000
+
+/* --- a consumer that computes in place of a worker -------------------------------------------- */
+
+/* n workers and the consumer are as many threads as may compute, or as there are cores. */
+static bool threads_suffice(const leat_loader *loader, int64_t n)
+{
+    const int most = loader->n_threads < loader->n_cores ? loader->n_threads : loader->n_cores;
+    return n + 1 > most;
+}
+
+/* An absence that is short beside the time to compute a batch does not count. A consumer with a deadline may leave
+ * without a batch, so it does not take part. */
+void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns)
+{
+    const double batch_ns = (double)leat_order_most_rows(&loader->plan->order) * loader->sample_ns;
+    const double away_ns = (double)(now_ns - loader->got_ns);
+    const bool at_once = away_ns < AWAY_NS || away_ns < batch_ns / AWAY_SHARE;
+    loader->n_at_once = at_once && !until_ns ? loader->n_at_once + 1 : 0;
+}
+
+bool leat_wake_consumer_computes_locked(const leat_loader *loader)
+{
+    const int64_t enough = threads_suffice(loader, 1) ? ALONE : AT_ONCE;
+    return loader->n_at_once >= enough && loader->n_threads && !loader->device &&
+           leat_readahead_is_off(&loader->readahead) && loader->sample_ns > 0 &&
+           (double)loader->task_rows * loader->sample_ns <= SHORT_NS;
+}
 
 /* --- whom to wake ----------------------------------------------------------------------------- */
 
@@ -56,35 +99,35 @@ static bool needs_leader_locked(const leat_loader *loader)
 /* There is a short step to do: start a copy or reads, or make memory. */
 static bool can_start_locked(const leat_loader *loader)
 {
-    return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
+    return leat_upload_can_locked(loader) || leat_readahead_can_locked(loader) ||
            leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
 bool leat_wake_is_replaced_locked(const leat_loader *loader)
 {
-    return leat_takes_part_locked(loader) && loader->taking && !loader->waits_for &&
+    return leat_wake_consumer_computes_locked(loader) && loader->taking && !loader->waits_for &&
            !can_start_locked(loader) &&
-           leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers);
+           threads_suffice(loader, loader->n_threads - loader->n_sleepers);
 }
 
 /* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it
  * asks for their batch. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
-    if (can_start_locked(loader) || leat_land_can_await_locked(loader))
+    if (can_start_locked(loader) || leat_upload_can_await_locked(loader))
         return true;
     if (leat_sched_can_batch_ops_locked(loader, LEAT_WORKER_TURN))
         return true;
     if (!leat_sched_can_compute_locked(loader, LEAT_WORKER_TURN))
         return false;
-    if (leat_takes_part_locked(loader) && !loader->waits_for)
-        return !leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
+    if (leat_wake_consumer_computes_locked(loader) && !loader->waits_for)
+        return !threads_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
     const leat_readahead *const a = &loader->readahead;
     if (!leat_readahead_is_off(a) || loader->cursor.token_taken || loader->device ||
         loader->deadline_near || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_window_end(loader) - loader->cursor.batch;
-    const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
+    const double rows = (double)n_open * (double)leat_order_most_rows(&loader->plan->order);
     return rows * loader->sample_ns >= WAKE_NS;
 }
 
@@ -136,8 +179,8 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     a->leader_called = false;
     if (role == LEAT_WORKER)
         leat_stats_sleep_locked(loader, 1, start);
-    if (!until_ns && leat_land_can_await_locked(loader)) /* nobody else may be there to ask */
-        until_ns = start + LAND_NS;
+    if (!until_ns && leat_upload_can_await_locked(loader)) /* nobody else may be there to ask */
+        until_ns = start + REAP_NS;
     pthread_mutex_unlock(&loader->lock);
     if (!until_ns || leat_reader_wait_until(a->reader, until_ns))
         leat_reader_wait(a->reader);
@@ -161,7 +204,7 @@ static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
     if (!at)
         pthread_cond_wait(&loader->ready, &loader->lock);
     else if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT && checks)
-        leat_ship_check_locked(loader);
+        leat_upload_check_locked(loader);
 }
 
 static void sleep_locked(leat_loader *loader, leat_worker *worker)
@@ -180,10 +223,40 @@ static void await_copy_locked(leat_loader *loader, leat_worker *worker)
     const int64_t start = leat_clock_ns();
     if (!is_consumer)
         leat_stats_sleep_locked(loader, 1, start);
-    leat_land_await_locked(loader);
+    leat_upload_await_locked(loader);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (!is_consumer)
         leat_stats_sleep_locked(loader, -1, end);
+}
+
+/* Waits for a short task: yields the core until something changes, instead of sleeping. False: the thread must sleep,
+ * because it has spun for as long as a sleep takes, or because tasks are not short. */
+static bool spin_locked(leat_loader *loader, leat_worker *worker)
+{
+    const int64_t now = leat_clock_ns();
+    const uint32_t seen = atomic_load_explicit(&loader->n_changes, memory_order_relaxed);
+    if (!worker->idle_since)
+        worker->idle_since = now;
+    if (!leat_wake_consumer_computes_locked(loader) || now - worker->idle_since >= SPIN_NS)
+        return false;
+    pthread_mutex_unlock(&loader->lock);
+    do
+        sched_yield();
+    while (atomic_load_explicit(&loader->n_changes, memory_order_relaxed) == seen &&
+           leat_clock_ns() - worker->idle_since < SPIN_NS);
+    pthread_mutex_lock(&loader->lock);
+    return true;
+}
+
+/* The same for workers, of which one spins at a time. */
+static bool spin_alone_locked(leat_loader *loader, leat_worker *worker)
+{
+    if (loader->worker_spins || loader->stop || leat_wake_is_replaced_locked(loader))
+        return false;
+    loader->worker_spins = true;
+    const bool spun = spin_locked(loader, worker);
+    loader->worker_spins = false;
+    return spun;
 }
 
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
@@ -192,11 +265,11 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
         lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
-    if (leat_land_can_await_locked(loader)) {
+    if (leat_upload_can_await_locked(loader)) {
         await_copy_locked(loader, worker);
         return;
     }
-    if (leat_takes_part_worker_spins_locked(loader, worker))
+    if (spin_alone_locked(loader, worker))
         return;
     worker->idle_since = 0;
     if (!leat_wake_is_replaced_locked(loader))
@@ -213,11 +286,11 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
-    if (!loader->n_threads && leat_land_can_await_locked(loader)) { /* else a worker does */
+    if (!loader->n_threads && leat_upload_can_await_locked(loader)) { /* else a worker does */
         await_copy_locked(loader, worker);
         return;
     }
-    if (leat_takes_part_spin_locked(loader, worker))
+    if (spin_locked(loader, worker))
         return;
     loader->waits_for = done;
     if (needs_leader_locked(loader)) {

@@ -47,7 +47,7 @@ static void draw(const leat_sample *s, int32_t i, const leat_shape *in, leat_pla
     const leat_chain_op *const chain_op = &s->chain->ops[i];
     if (!chain_op->op->plan)
         return;
-    const uint64_t epoch = i < s->chain->cut ? 0 : s->epoch;
+    const uint64_t epoch = i < s->chain->cache_at ? 0 : s->epoch;
     leat_rng rng = leat_rng_make(s->plan->seed, s->number, epoch, chain_op->stream);
     memset(out, 0, sizeof *out);
     chain_op->op->plan(chain_op->options, &rng, in, out);

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/text.h"
 
-static size_t part_bytes(const leat_plan *plan, int32_t c)
+static size_t tensor_bytes(const leat_plan *plan, int32_t c)
 {
     return ((size_t)plan->source->n_records * plan->chains[c].host_bytes + 255) / 256 * 256;
 }
@@ -50,15 +50,15 @@ int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_
     if (!cache->there)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %llu words", (unsigned long long)n_words);
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_device_cache_part *const part = &cache->parts[cache->n_parts];
+        leat_device_cache_tensor *const tensor = &cache->tensors[cache->n_tensors];
         if (!plan->chains[c].host_bytes)
             continue;
-        part->at = plan->chains[c].host_offset;
-        part->row_bytes = plan->chains[c].host_bytes;
-        part->entries = device->table->device_alloc(device, part_bytes(plan, c));
-        if (!part->entries)
+        tensor->at = plan->chains[c].host_offset;
+        tensor->row_bytes = plan->chains[c].host_bytes;
+        tensor->entries = device->table->device_alloc(device, tensor_bytes(plan, c));
+        if (!tensor->entries)
             return fail_memory(plan, device, err);
-        cache->n_parts++;
+        cache->n_tensors++;
     }
     return LEAT_OK;
 }
@@ -69,8 +69,8 @@ void leat_device_cache_close(leat_device_cache **out, leat_device *device)
     *out = NULL;
     if (!cache)
         return;
-    for (int32_t i = 0; i < cache->n_parts; i++)
-        device->table->device_free(device, cache->parts[i].entries);
+    for (int32_t i = 0; i < cache->n_tensors; i++)
+        device->table->device_free(device, cache->tensors[i].entries);
     free(cache->there);
     free(cache);
 }

@@ -21,8 +21,8 @@
 typedef struct leat_device_cache {
     _Atomic uint64_t *there; /* a bit per record: its rows are on the device */
     _Atomic uint64_t n_there;
-    int32_t n_parts;
-    leat_device_cache_part parts[LEAT_MAX_FEATURES]; /* one per chain; their memory is owned */
+    int32_t n_tensors;
+    leat_device_cache_tensor tensors[LEAT_MAX_FEATURES]; /* one per chain; their memory is owned */
 } leat_device_cache;
 
 /* Device bytes for the rows of all records of a plan with caches_on_device. */

@@ -17,7 +17,7 @@ bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)
     return can;
 }
 
-/* The stage is the source's, as in features.c. */
+/* The stage is the source's, as in sample.c. */
 static void note(leat_worker *worker, leat_timing timing, const leat_trace_span *span,
                  int64_t cpu_ns)
 {

@@ -2,8 +2,8 @@
  *
  * sample.c: carries one sample from its record to its row in the batch. Workers call leat_sample_run().
  *
- * DESIGN. First all chains together get to the cut of a cache: from its entry, or by running the ops before
- * the cut and storing the result. Then they get to unbatch, where a worker keeps the record for its next
+ * DESIGN. First all chains together get to the place of a cache: from its entry, or by running the ops before
+ * it and storing the result. Then they get to unbatch, where a worker keeps the record for its next
  * sample. From there, each chain runs to its own row. */
 #include "sample.h"
 
@@ -14,6 +14,113 @@
 #include "base/scratch.h"
 #include "device_cache.h"
 #include "sample_impl.h"
+
+#define ASKED_BYTES 4096 /* for smaller records the page-cache test costs more than it gains: */
+#define ASKED_EVERY 16   /* ask for one in 16 */
+
+/* --- the features of a record ------------------------------------------------------------------ */
+
+/* Reads a located record into scratch. */
+static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t **out,
+                       leat_error *err)
+{
+    uint8_t *const memory = leat_scratch_take(worker->scratch, at->size);
+    if (!memory)
+        return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
+                         at->size);
+    *out = memory;
+    if (at->size >= ASKED_BYTES || worker->n_small++ % ASKED_EVERY == 0) {
+        if (leat_source_pread_cached(at->fd, memory, at->size, at->offset))
+            return LEAT_OK;
+        worker->read_waited = true;
+    }
+    return leat_source_pread_once(at->fd, memory, at->size, at->offset)
+               ? LEAT_OK
+               : leat_source_pread(at->fd, memory, at->size, at->offset, NULL, err);
+}
+
+/* Reads a record that is a file into scratch. NULL: it cannot; the source then says why, or can `load` it. */
+static const uint8_t *read_file(const leat_source *source, leat_worker *worker, uint64_t record,
+                                size_t size)
+{
+    const size_t mark = leat_scratch_mark(worker->scratch);
+    uint8_t *const memory =
+        source->table->read && size ? leat_scratch_take(worker->scratch, size) : NULL;
+    int fd = -1, rc = memory ? source->table->read(source, record, memory, size, &fd) : LEAT_E_DATA;
+    if (fd >= 0) {
+        worker->n_files_waited++;
+        rc = source->table->read(source, record, memory, size, &fd);
+    }
+    if (rc >= 0)
+        return memory;
+    leat_scratch_rewind(worker->scratch, mark);
+    return NULL;
+}
+
+static int read_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                         const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
+                         leat_error *err)
+{
+    const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
+    size_t size = stored->size;
+    const leat_source *const source = plan->source;
+    leat_trace_stage *const stages = worker->trace.stages;
+    leat_extent extent = { .fd = -1 };
+    int rc = LEAT_OK;
+    if (!bytes && source->table->locate &&
+        (rc = source->table->locate(source, record, &extent, err)) < 0)
+        return rc;
+    const uint8_t *const file =
+        !bytes && extent.fd < 0 ? read_file(source, worker, record, extent.size) : NULL;
+    if (!bytes && !file && extent.fd < 0) {
+        size_t n_read = 0;
+        rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
+        return rc;
+    }
+    if (!bytes) {
+        bytes = file;
+        if (!file && (rc = read_record(worker, &extent, &bytes, err)) < 0)
+            return rc;
+        size = extent.size;
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
+    }
+    rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
+    leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
+    leat_timing_charge(&stages[LEAT_STAGE_PARSE], stopwatch);
+    return rc;
+}
+
+/* Drops the JPEG tables of features, or requires them, as engine.jpeg_index says. */
+static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++) {
+        const leat_seek *const seek = features[i].seek;
+        if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_OFF)
+            features[i].seek = NULL;
+        else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
+            return leat_fail(err, LEAT_E_DATA,
+                             "the index of JPEG files is damaged or of other bytes: rebuild it "
+                             "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
+    }
+    return LEAT_OK;
+}
+
+/* Gets a record's features: from bytes that the engine has read; or the source locates them and the worker reads them
+ * here, with the source's `read` if the record is a file of its own; or the source loads the record itself. */
+static int fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                          const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
+                          leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        features[i].seek = NULL; /* most sources have none */
+    const int rc = read_features(plan, worker, record, stored, features, stopwatch, err);
+    return rc < 0 ? rc : take_seeks(plan, features, err);
+}
+
+/* --- from the features to the row -------------------------------------------------------------- */
 
 /* One row to make: what leat_sample_run() was asked for, and the state of its chains. */
 typedef struct leat_row_job {
@@ -56,7 +163,7 @@ static void begin(leat_row_job *job, uint64_t epoch)
     job->fills = &stages[1];
 }
 
-/* Takes all chains to the cut, from the cache. false: it has no entry. */
+/* Takes all chains to the place of the cache, from its entry. false: it has none. */
 static bool take_cached(leat_row_job *job)
 {
     const leat_stored *const stored = job->stored;
@@ -79,14 +186,14 @@ static bool take_cached(leat_row_job *job)
     return true;
 }
 
-/* Runs all chains to the cut, and stores the result in the cache. */
+/* Runs all chains to the cache, and stores the result there. */
 static int fill_cache(leat_row_job *job, leat_error *err)
 {
     const leat_plan *const plan = job->plan;
     leat_view views[LEAT_MAX_FEATURES];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const int rc =
-            leat_chain_run(&job->samples[c], 0, plan->chains[c].cut, &job->stopwatch, err);
+            leat_chain_run(&job->samples[c], 0, plan->chains[c].cache_at, &job->stopwatch, err);
         if (rc < 0)
             return rc;
         views[c] = job->samples[c].view;
@@ -97,15 +204,15 @@ static int fill_cache(leat_row_job *job, leat_error *err)
     return LEAT_OK;
 }
 
-/* Takes all chains to the cut. Without a cache, that is their first op. */
-static int reach_cut(leat_row_job *job, leat_error *err)
+/* Takes all chains to the cache. Without one, that is their first op. */
+static int reach_cache(leat_row_job *job, leat_error *err)
 {
     const leat_plan *const plan = job->plan;
     leat_view features[LEAT_MAX_FEATURES];
     if (plan->cache && take_cached(job))
         return LEAT_OK;
-    const int rc = leat_features_fetch(plan, job->worker, job->record, job->stored, features,
-                                       &job->stopwatch, err);
+    const int rc =
+        fetch_features(plan, job->worker, job->record, job->stored, features, &job->stopwatch, err);
     if (rc < 0)
         return rc;
     for (int32_t c = 0; c < plan->n_chains; c++) {
@@ -146,11 +253,11 @@ static int reach_parts(leat_row_job *job, leat_error *err)
     }
     kept->valid = false;
     leat_scratch_reset(worker->scratch);
-    int rc = reach_cut(job, err);
+    int rc = reach_cache(job, err);
     for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &job->plan->chains[c];
         leat_sample *const s = &job->samples[c];
-        if ((rc = leat_chain_run(s, chain->cut, chain->unbatch_at, &job->stopwatch, err)) >= 0)
+        if ((rc = leat_chain_run(s, chain->cache_at, chain->unbatch_at, &job->stopwatch, err)) >= 0)
             rc = keep_record(s, &kept->views[c], err);
     }
     if (rc < 0)
@@ -173,12 +280,12 @@ static void take_part(leat_sample *s, const leat_view *element, uint64_t sample)
     s->owned = false; /* the same part may be needed again */
 }
 
-/* Takes all chains to the cut of a cache or to unbatch, whichever is later. */
+/* Takes all chains to the cache or to unbatch, whichever is later. */
 static int reach_sample(leat_row_job *job, leat_error *err)
 {
     if (!job->plan->unbatches) {
         leat_scratch_reset(job->worker->scratch);
-        return reach_cut(job, err);
+        return reach_cache(job, err);
     }
     const int rc = reach_parts(job, err);
     for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++)
@@ -203,7 +310,7 @@ static int make_row(leat_row_job *job, leat_error *err)
         leat_sample *const s = &job->samples[c];
         const int32_t from = plan->unbatches          ? chain->unbatch_at
                              : plan->caches_on_device ? 0
-                                                      : chain->cut;
+                                                      : chain->cache_at;
         if ((rc = leat_chain_run(s, from, chain->n_host, &job->stopwatch, err)) < 0 ||
             (rc = leat_chain_end(s, job->slot, job->row, &job->stopwatch, err)) < 0)
             return rc;

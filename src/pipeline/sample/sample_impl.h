@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample_impl.h: the state of one sample, for the files of this folder: sample.c (all steps), features.c (from
- * the source), chain.c (its ops, down to its row), gpu_decode_row.c (files for the device) and timing.c. */
+ * sample_impl.h: the state of one sample, for the files of this folder: sample.c (all steps), chain.c (its ops, down to its row), gpu_decode_row.c (files for the device) and timing.c. */
 #ifndef LEAT_SAMPLE_IMPL_H
 #define LEAT_SAMPLE_IMPL_H
 
@@ -41,12 +40,6 @@ static inline void leat_timing_charge(leat_trace_stage *stage, leat_stopwatch *s
     if (stopwatch->timing)
         leat_timing_note(stage, stopwatch);
 }
-
-/* --- features.c ----------------------------------------------------------------------------------- */
-/* Gets a record's features: from bytes that the engine has read, or by reading here. */
-int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
-                        leat_error *err);
 
 /* --- chain.c ----------------------------------------------------------------------------------- */
 /* Runs ops `from` to `to` - 1. */

@@ -11,121 +11,122 @@
 
 typedef struct combined_source {
     leat_source base;
-    leat_source_table table; /* only functions that some part has */
-    leat_source_parts parts;
+    leat_source_table table; /* only functions that some child has */
+    leat_source_children children;
     leat_combine *combine;
 } combined_source;
 
 /* --- a record ------------------------------------------------------------------------------------ */
 
-static const leat_source_parts *parts_of(const leat_source *base)
+static const leat_source_children *children_of(const leat_source *base)
 {
-    return &((const combined_source *)base)->parts;
+    return &((const combined_source *)base)->children;
 }
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
     *out = (leat_extent){ .fd = -1 };
-    return part->source->table->locate
-               ? part->source->table->locate(part->source, record - part->first, out, err)
+    return child->source->table->locate
+               ? child->source->table->locate(child->source, record - child->first, out, err)
                : LEAT_OK;
 }
 
-static int read_part(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd)
+static int read_child(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    return part->source->table->read(part->source, record - part->first, to, size, fd);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    return child->source->table->read(child->source, record - child->first, to, size, fd);
 }
 
-/* Sorts the features of a part into the order of the combined source. */
-static void sort_features(const leat_nested_part *part, leat_view *features)
+/* Sorts the features of a child into the order of the combined source. */
+static void sort_features(const leat_nested_child *child, leat_view *features)
 {
     leat_view own[LEAT_MAX_FEATURES];
-    const size_t n = (size_t)part->source->n_features;
-    if (part->in_place)
+    const size_t n = (size_t)child->source->n_features;
+    if (child->in_place)
         return;
     memcpy(own, features, n * sizeof *own);
     for (size_t i = 0; i < n; i++)
-        features[part->place[i]] = own[i];
+        features[child->place[i]] = own[i];
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    const int rc = part->source->table->parse(part->source, record - part->first, bytes, size,
-                                              scratch, features, err);
-    sort_features(part, features);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    const int rc = child->source->table->parse(child->source, record - child->first, bytes, size,
+                                               scratch, features, err);
+    sort_features(child, features);
     return rc;
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    const int rc = part->source->table->load(part->source, record - part->first, scratch, features,
-                                             n_read, err);
-    sort_features(part, features);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    const int rc = child->source->table->load(child->source, record - child->first, scratch,
+                                              features, n_read, err);
+    sort_features(child, features);
     return rc;
 }
 
 static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
                  leat_view *out)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
     int32_t own = 0;
-    while (part->place[own] != feature)
+    while (child->place[own] != feature)
         own++;
-    return part->source->table->known
-               ? part->source->table->known(part->source, record - part->first, own, scratch, out)
+    return child->source->table->known
+               ? child->source->table->known(child->source, record - child->first, own, scratch,
+                                             out)
                : LEAT_E_UNSUPPORTED;
 }
 
 static void hint(const leat_source *base, uint64_t record)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    if (part->source->table->hint)
-        part->source->table->hint(part->source, record - part->first);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    if (child->source->table->hint)
+        child->source->table->hint(child->source, record - child->first);
 }
 
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    part->source->table->describe(part->source, record - part->first, text, size);
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    child->source->table->describe(child->source, record - child->first, text, size);
 }
 
 static const char *file_of(const leat_source *base, uint64_t record)
 {
-    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    const leat_source_table *const table = part->source->table;
-    return table->file ? table->file(part->source, record - part->first) : NULL;
+    const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
+    const leat_source_table *const table = child->source->table;
+    return table->file ? table->file(child->source, record - child->first) : NULL;
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
-    return leat_nested_stamp(parts_of(base), out, err);
+    return leat_nested_stamp(children_of(base), out, err);
 }
 
 static void close_combined(leat_source *base)
 {
     combined_source *const source = (combined_source *)base;
     leat_combine_close(&source->combine);
-    leat_nested_close(&source->parts);
+    leat_nested_close(&source->children);
     free(source);
 }
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-/* Copies the orders of the parts, and adds the functions that some part has. */
-static void add_parts(combined_source *source)
+/* Copies the orders of the children, and adds the functions that some child has. */
+static void add_children(combined_source *source)
 {
-    source->table.read = read_part; /* unless some part has none */
-    for (size_t i = 0; i < source->parts.n; i++) {
-        const leat_nested_part *const part = &source->parts.list[i];
-        const leat_source_table *const table = part->source->table;
-        source->combine->children[i].order = part->order;
-        source->combine->children[i].first = part->first;
+    source->table.read = read_child; /* unless some child has none */
+    for (size_t i = 0; i < source->children.n; i++) {
+        const leat_nested_child *const child = &source->children.list[i];
+        const leat_source_table *const table = child->source->table;
+        source->combine->children[i].order = child->order;
+        source->combine->children[i].first = child->first;
         source->table.locate = table->locate ? locate : source->table.locate;
         source->table.read = table->read ? source->table.read : NULL;
         source->table.parse = table->parse ? parse : source->table.parse;
@@ -139,21 +140,22 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
                     const leat_source_setting *setting, leat_combined_settle *settle,
                     const void *options, leat_error *err)
 {
-    leat_source_parts *const parts = &source->parts;
+    leat_source_children *const children = &source->children;
     const leat_node *bad = where;
     int rc;
-    if ((rc = leat_nested_open(source->table.kind.name, sources, where, setting, parts, err)) < 0 ||
-        (rc = leat_nested_join(parts, &source->base, err)) < 0 ||
-        (rc = leat_combine_open(&source->combine, parts->n, err)) < 0)
+    if ((rc = leat_nested_open(source->table.kind.name, sources, where, setting, children, err)) <
+            0 ||
+        (rc = leat_nested_join(children, &source->base, err)) < 0 ||
+        (rc = leat_combine_open(&source->combine, children->n, err)) < 0)
         return rc;
-    add_parts(source);
-    leat_nested_seek(parts, &source->base);
-    size_t culprit = parts->n;
+    add_children(source);
+    leat_nested_seek(children, &source->base);
+    size_t culprit = children->n;
     rc = settle(source->combine, options, &bad, &culprit, err);
     if (rc == LEAT_E_CONFIG)
-        leat_node_fail_in(culprit < parts->n ? parts->list[culprit].where : bad, err, rc);
+        leat_node_fail_in(culprit < children->n ? children->list[culprit].where : bad, err, rc);
     source->base.combine = source->combine;
-    source->base.notes = parts->notes;
+    source->base.notes = children->notes;
     return rc;
 }
 

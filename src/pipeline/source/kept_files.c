@@ -48,8 +48,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
 void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
                          uint64_t n_records, leat_kept_file *out)
 {
-    *out = (leat_kept_file){ file, bytes, kept->bytes, kept->n_pieces, kept->n_marks };
-    kept->n_marks += n_records;
+    *out = (leat_kept_file){ file, bytes, kept->bytes, kept->n_pieces, kept->n_flags };
+    kept->n_flags += n_records;
     kept->bytes += round_up(bytes, PAGE);
     kept->n_pieces += round_up(bytes, PIECE) >> LEAT_KEPT_SHIFT;
 }
@@ -61,7 +61,7 @@ static uint64_t mapped_bytes(const leat_kept_files *kept)
 
 uint64_t leat_kept_files_memory(const leat_kept_files *kept)
 {
-    return mapped_bytes(kept) + round_up(kept->n_marks, PAGE) +
+    return mapped_bytes(kept) + round_up(kept->n_flags, PAGE) +
            kept->n_pieces * sizeof *kept->pieces;
 }
 
@@ -91,7 +91,7 @@ static bool make_tables(leat_kept_files *kept)
 /* The start of the next piece in a frame has room for records of twice the mean; larger ones there are read alone. */
 static uint64_t frame_bytes(const leat_kept_files *kept)
 {
-    const uint64_t mean = kept->n_marks ? kept->bytes / kept->n_marks : OVERLAP;
+    const uint64_t mean = kept->n_flags ? kept->bytes / kept->n_flags : OVERLAP;
     const uint64_t overlap = round_up(2 * mean, PAGE);
     return PIECE + (overlap < OVERLAP ? overlap : OVERLAP);
 }
@@ -103,7 +103,7 @@ static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
     kept->frame = frame_bytes(kept);
     kept->n_most = all ? 0 : bytes / kept->frame;
     const uint64_t whole = all ? mapped_bytes(kept) : kept->n_most * kept->frame;
-    kept->block_bytes = (size_t)(whole + HUGE_PAGE + (all ? kept->n_marks : 0));
+    kept->block_bytes = (size_t)(whole + HUGE_PAGE + (all ? kept->n_flags : 0));
     void *const block = make_tables(kept) ? mmap(NULL, kept->block_bytes, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                                           : MAP_FAILED;
@@ -114,7 +114,7 @@ static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
     kept->block = block;
     uint8_t *const memory = (uint8_t *)block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE);
     madvise(memory, (size_t)whole, MADV_HUGEPAGE); /* without it this is only slower */
-    kept->marks = all && kept->n_marks ? (void *)(memory + whole) : NULL;
+    kept->flags = all && kept->n_flags ? (void *)(memory + whole) : NULL;
     return memory;
 }
 

@@ -7,7 +7,7 @@
  * that needs a missing piece reads it. No thread waits: if another thread is reading the piece, or reading it
  * failed, the thread reads its record itself. So a read error concerns only that record.
  *
- * If all files fit, pieces are never evicted, and a mark per record says what is known of its bytes. Otherwise (block shuffle) memory is divided into frames. A
+ * If all files fit, pieces are never evicted, and a flag per record says what is known of its bytes. Otherwise (block shuffle) memory is divided into frames. A
  * frame holds one piece and the start of the next, so a small record lies in one frame. A new piece evicts
  * the oldest piece without users (reference count). */
 #ifndef LEAT_KEPT_FILES_H
@@ -43,7 +43,7 @@ enum {
 
 typedef struct leat_kept_files {
     uint64_t bytes, n_pieces; /* of all files [during open] */
-    uint64_t n_marks;         /* records of which something may be known [during open] */
+    uint64_t n_flags;         /* records of which something may be known [during open] */
     pthread_mutex_t lock;
     void *block; /* [lock] the mapping */
     size_t block_bytes;
@@ -55,7 +55,7 @@ typedef struct leat_kept_files {
     _Atomic(uint8_t) *announced; /* 1: the kernel was asked to read the piece; NULL: all files stay
                                     [const once memory is set] */
     uint64_t first, n_there;     /* [lock] */
-    _Atomic(uint8_t) *marks;     /* LEAT_KEPT_* of each record, if all files stay; else NULL
+    _Atomic(uint8_t) *flags;     /* LEAT_KEPT_* of each record, if all files stay; else NULL
                                   [const once memory is set] */
     _Atomic(uint8_t *) memory;   /* NULL: nothing is kept yet */
 } leat_kept_files;
@@ -63,7 +63,7 @@ typedef struct leat_kept_files {
 /* A file's place. */
 typedef struct leat_kept_file {
     leat_open_file *file;
-    uint64_t bytes, at, first_piece, first_mark;
+    uint64_t bytes, at, first_piece, first_flag;
 } leat_kept_file;
 
 /* NULL: out of memory. */
@@ -98,10 +98,10 @@ static inline const uint8_t *leat_kept_files_place(const leat_kept_files *kept,
     return memory && leat_kept_files_stay(kept) ? memory + file->at + offset : NULL;
 }
 
-static inline _Atomic(uint8_t) *leat_kept_files_mark(const leat_kept_files *kept,
+static inline _Atomic(uint8_t) *leat_kept_files_flag(const leat_kept_files *kept,
                                                      const leat_kept_file *file, uint64_t record)
 {
-    return leat_kept_files_started(kept) && kept->marks ? &kept->marks[file->first_mark + record]
+    return leat_kept_files_started(kept) && kept->flags ? &kept->flags[file->first_flag + record]
                                                         : NULL;
 }
 
@@ -110,17 +110,17 @@ static inline _Atomic(uint8_t) *leat_kept_files_mark(const leat_kept_files *kept
 static inline uint8_t leat_kept_files_known(const leat_kept_files *kept, const leat_kept_file *file,
                                             uint64_t record)
 {
-    const _Atomic(uint8_t) *const mark = leat_kept_files_mark(kept, file, record);
-    return mark ? atomic_load_explicit(mark, memory_order_acquire) : LEAT_KEPT_UNKNOWN;
+    const _Atomic(uint8_t) *const flag = leat_kept_files_flag(kept, file, record);
+    return flag ? atomic_load_explicit(flag, memory_order_acquire) : LEAT_KEPT_UNKNOWN;
 }
 
 /* Notes what was found out about a record from the bytes that leat_kept_files_get() gave. Any thread. */
 static inline void leat_kept_files_note(const leat_kept_files *kept, const leat_kept_file *file,
                                         uint64_t record, uint8_t known)
 {
-    _Atomic(uint8_t) *const mark = leat_kept_files_mark(kept, file, record);
-    if (mark)
-        atomic_store_explicit(mark, known, memory_order_release);
+    _Atomic(uint8_t) *const flag = leat_kept_files_flag(kept, file, record);
+    if (flag)
+        atomic_store_explicit(flag, known, memory_order_release);
 }
 
 /* Returns the bytes of a record; reads missing pieces. NULL: the caller reads the record itself.

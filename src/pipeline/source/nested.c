@@ -32,60 +32,61 @@ static int split_entry(const char *name, const leat_node *entry, const leat_node
     return LEAT_OK;
 }
 
-/* Adds a note with the number of the last part. */
-static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
+/* Adds a note with the number of the last child. */
+static int add_note(leat_source_children *children, const char *text, size_t n, leat_error *err)
 {
-    return leat_source_add_note(&parts->notes, err, "source %zu: %.*s", parts->n, (int)n, text);
+    return leat_source_add_note(&children->notes, err, "source %zu: %.*s", children->n, (int)n,
+                                text);
 }
 
-/* Adds the notes of the last part, one per line. */
-static int add_notes(leat_source_parts *parts, const char *notes, leat_error *err)
+/* Adds the notes of the last child, one per line. */
+static int add_notes(leat_source_children *children, const char *notes, leat_error *err)
 {
     int rc = LEAT_OK;
     for (const char *at = notes; at && *at && rc >= 0; at = strchr(at, '\n') + 1)
-        rc = add_note(parts, at, strcspn(at, "\n"), err);
+        rc = add_note(children, at, strcspn(at, "\n"), err);
     return rc;
 }
 
-/* Computes the order of the last part, with its own pipeline if it has one. */
-static int apply_pipeline(leat_source_parts *parts, const leat_node *pipeline,
+/* Computes the order of the last child, with its own pipeline if it has one. */
+static int apply_pipeline(leat_source_children *children, const leat_node *pipeline,
                           const leat_source_setting *setting, leat_error *err)
 {
-    leat_nested_part *const part = &parts->list[parts->n - 1];
+    leat_nested_child *const child = &children->list[children->n - 1];
     char *notes = NULL;
     int rc = LEAT_OK;
-    leat_source_order(part->source, &part->order);
+    leat_source_order(child->source, &child->order);
     if (!leat_node_is_null(pipeline))
-        rc = setting->apply_pipeline(part->source, pipeline, setting, &part->order, &notes, err);
-    if (rc >= 0 && (rc = add_notes(parts, part->source->notes, err)) >= 0)
-        rc = add_notes(parts, notes, err);
+        rc = setting->apply_pipeline(child->source, pipeline, setting, &child->order, &notes, err);
+    if (rc >= 0 && (rc = add_notes(children, child->source->notes, err)) >= 0)
+        rc = add_notes(children, notes, err);
     free(notes);
     return rc;
 }
 
-/* Opens the next part. */
-static int open_part(leat_source_parts *parts, const char *name, const leat_node *entry,
-                     const leat_source_setting *setting, leat_error *err)
+/* Opens the next child. */
+static int open_child(leat_source_children *children, const char *name, const leat_node *entry,
+                      const leat_source_setting *setting, leat_error *err)
 {
-    leat_nested_part *const part = &parts->list[parts->n++];
+    leat_nested_child *const child = &children->list[children->n++];
     const leat_node *source, *pipeline;
     int rc = split_entry(name, entry, &source, &pipeline, err);
     if (rc < 0)
         return rc;
-    part->where = source;
-    if ((rc = leat_source_open_entry(source, setting, &part->source, err)) < 0)
+    child->where = source;
+    if ((rc = leat_source_open_entry(source, setting, &child->source, err)) < 0)
         return rc;
-    if (part->source->n_records == 0)
+    if (child->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
-    return apply_pipeline(parts, pipeline, setting, err);
+    return apply_pipeline(children, pipeline, setting, err);
 }
 
 int leat_nested_open(const char *name, const leat_node *sources, const leat_node *where,
-                     const leat_source_setting *setting, leat_source_parts *out, leat_error *err)
+                     const leat_source_setting *setting, leat_source_children *out, leat_error *err)
 {
     const size_t n = leat_node_count(sources);
     int rc = LEAT_OK;
-    *out = (leat_source_parts){ 0 };
+    *out = (leat_source_children){ 0 };
     if (!sources || sources->kind != LEAT_NODE_LIST || n == 0)
         return leat_node_fail(sources ? sources : where, err, LEAT_E_CONFIG,
                               "%s: sources is a list with a dash before each source", name);
@@ -96,41 +97,42 @@ int leat_nested_open(const char *name, const leat_node *sources, const leat_node
     if (!out->list)
         return leat_fail(err, LEAT_E_NOMEM, "%zu sources", n);
     for (const leat_node *entry = sources->first; entry && rc >= 0; entry = entry->next)
-        rc = open_part(out, name, entry, setting, err);
+        rc = open_child(out, name, entry, setting, err);
     return rc;
 }
 
-void leat_nested_close(leat_source_parts *parts)
+void leat_nested_close(leat_source_children *children)
 {
-    for (size_t i = 0; i < parts->n; i++) {
-        leat_order_fini(&parts->list[i].order);
-        leat_source_close(&parts->list[i].source);
+    for (size_t i = 0; i < children->n; i++) {
+        leat_order_fini(&children->list[i].order);
+        leat_source_close(&children->list[i].source);
     }
-    free(parts->list);
-    free(parts->notes);
-    *parts = (leat_source_parts){ 0 };
+    free(children->list);
+    free(children->notes);
+    *children = (leat_source_children){ 0 };
 }
 
 /* --- join -------------------------------------------------------------------------------------- */
 
-const char *leat_nested_part_name(const leat_source_parts *parts, size_t i, char *text, size_t size)
+const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text,
+                                   size_t size)
 {
-    const leat_node *const where = parts->list[i].where;
+    const leat_node *const where = children->list[i].where;
     char value[120];
     leat_node_text(where, value, sizeof value);
     snprintf(text, size, "source %zu (%s: %s)", i + 1, where->key, value);
     return text;
 }
 
-static int fail_features(const leat_source_parts *parts, size_t i, const char *what,
+static int fail_features(const leat_source_children *children, size_t i, const char *what,
                          const char *here, const char *there, leat_error *err)
 {
     char a[200], b[200];
-    return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
+    return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
                           "the sources differ: %s has %s%s%s and %s has %s; make them the same "
                           "with `features:` of the sources",
-                          leat_nested_part_name(parts, i, a, sizeof a), what, *what ? " " : "",
-                          here, leat_nested_part_name(parts, 0, b, sizeof b), there);
+                          leat_nested_child_name(children, i, a, sizeof a), what, *what ? " " : "",
+                          here, leat_nested_child_name(children, 0, b, sizeof b), there);
 }
 
 /* Lists the features of a source for messages. */
@@ -142,15 +144,15 @@ static leat_words names_of(const leat_source *source)
     return words;
 }
 
-/* Compares feature k of part i with that of the whole source. A dim that differs becomes unknown. */
-static int join_shape(const leat_source_parts *parts, size_t i, int32_t k, leat_feature_info *whole,
-                      leat_error *err)
+/* Compares feature k of child i with that of the whole source. A dim that differs becomes unknown. */
+static int join_shape(const leat_source_children *children, size_t i, int32_t k,
+                      leat_feature_info *whole, leat_error *err)
 {
-    const leat_shape *const mine = &parts->list[i].source->features[k].shape;
+    const leat_shape *const mine = &children->list[i].source->features[k].shape;
     char what[100], here[96], there[96];
     if (mine->dtype != whole->shape.dtype || mine->rank != whole->shape.rank) {
         snprintf(what, sizeof what, "'%s' as", whole->name);
-        return fail_features(parts, i, what, leat_shape_text(mine, here, sizeof here),
+        return fail_features(children, i, what, leat_shape_text(mine, here, sizeof here),
                              leat_shape_text(&whole->shape, there, sizeof there), err);
     }
     for (int32_t d = 0; d < mine->rank; d++)
@@ -159,69 +161,70 @@ static int join_shape(const leat_source_parts *parts, size_t i, int32_t k, leat_
     return LEAT_OK;
 }
 
-/* Finds the features of part i in the whole source. */
-static int match_features(leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
+/* Finds the features of child i in the whole source. */
+static int match_features(leat_source_children *children, size_t i, leat_source *whole,
+                          leat_error *err)
 {
-    leat_nested_part *const part = &parts->list[i];
-    const leat_source *const source = part->source;
+    leat_nested_child *const child = &children->list[i];
+    const leat_source *const source = child->source;
     int rc = LEAT_OK;
-    part->in_place = true;
+    child->in_place = true;
     for (int32_t k = 0; k < source->n_features && rc >= 0; k++) {
         int32_t at = 0;
         while (at < whole->n_features && strcmp(source->features[k].name, whole->features[at].name))
             at++;
         if (at == whole->n_features || source->n_features != whole->n_features)
-            return fail_features(parts, i, "", names_of(source).text, names_of(whole).text, err);
-        part->place[k] = at;
-        part->in_place = part->in_place && at == k;
-        rc = join_shape(parts, i, k, &whole->features[at], err);
+            return fail_features(children, i, "", names_of(source).text, names_of(whole).text, err);
+        child->place[k] = at;
+        child->in_place = child->in_place && at == k;
+        rc = join_shape(children, i, k, &whole->features[at], err);
     }
     return rc;
 }
 
-void leat_nested_part_count(const leat_nested_part *part, leat_source *whole)
+void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
 {
-    const leat_source *const source = part->source;
+    const leat_source *const source = child->source;
     whole->n_bytes += source->n_bytes;
     whole->lost_bytes += source->lost_bytes;
     whole->n_files += source->n_files;
     whole->index_bytes += source->index_bytes;
     whole->seek_bytes += source->seek_bytes;
     whole->memory_bytes += source->memory_bytes;
-    whole->set_bytes += source->set_bytes + leat_order_set_bytes(&part->order);
+    whole->set_bytes += source->set_bytes + leat_order_set_bytes(&child->order);
     whole->digest = leat_digest_chain(whole->digest, source->digest);
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
-int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
+int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err)
 {
-    const leat_source *const model = parts->list[0].source;
+    const leat_source *const model = children->list[0].source;
     whole->n_classes = model->n_classes;
-    whole->class_names = parts->n == 1 ? model->class_names : NULL;
+    whole->class_names = children->n == 1 ? model->class_names : NULL;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);
-    for (size_t i = 0; i < parts->n; i++) {
-        leat_nested_part *const part = &parts->list[i];
-        const int rc = match_features(parts, i, whole, err);
+    for (size_t i = 0; i < children->n; i++) {
+        leat_nested_child *const child = &children->list[i];
+        const int rc = match_features(children, i, whole, err);
         if (rc < 0)
             return rc;
-        part->first = whole->n_records;
-        whole->n_records += part->source->n_records;
-        whole->fixed_sizes &= part->source->fixed_sizes;
-        whole->opens_late |= part->source->opens_late;
-        leat_nested_part_count(part, whole);
-        if (part->source->n_classes != whole->n_classes)
+        child->first = whole->n_records;
+        whole->n_records += child->source->n_records;
+        whole->fixed_sizes &= child->source->fixed_sizes;
+        whole->opens_late |= child->source->opens_late;
+        leat_nested_child_count(child, whole);
+        if (child->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
     }
     return LEAT_OK;
 }
 
-int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
+int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_error *err)
 {
     *out = 0;
-    for (size_t i = 0; i < parts->n; i++) {
-        const leat_source *const source = parts->list[i].source;
+    for (size_t i = 0; i < children->n; i++) {
+        const leat_source *const source = children->list[i].source;
         uint64_t stamp = 0;
         const int rc = source->table->stamp
                            ? source->table->stamp(source, &stamp, err)
@@ -235,16 +238,16 @@ int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error 
     return LEAT_OK;
 }
 
-const leat_nested_part *leat_nested_part_of(const leat_source_parts *parts, uint64_t record)
+const leat_nested_child *leat_nested_child_of(const leat_source_children *children, uint64_t record)
 {
-    return &parts->list[LEAT_SEARCH_LAST(parts->list, first, parts->n, record)];
+    return &children->list[LEAT_SEARCH_LAST(children->list, first, children->n, record)];
 }
 
-void leat_nested_seek(const leat_source_parts *parts, leat_source *whole)
+void leat_nested_seek(const leat_source_children *children, leat_source *whole)
 {
-    whole->seek_complete = parts->n > 0;
-    for (size_t i = 0; i < parts->n; i++) {
-        const leat_source *const source = parts->list[i].source;
+    whole->seek_complete = children->n > 0;
+    for (size_t i = 0; i < children->n; i++) {
+        const leat_source *const source = children->list[i].source;
         whole->seek_complete &= source->seek_complete;
         if (!whole->seek_note[0])
             memcpy(whole->seek_note, source->seek_note, sizeof whole->seek_note);

@@ -8,45 +8,47 @@
 #include "pipeline/order/combine.h"
 #include "source.h"
 
-typedef struct leat_nested_part {
+typedef struct leat_nested_child {
     leat_source *source;              /* owned */
     leat_order order;                 /* of its own pipeline */
     uint64_t first;                   /* number of its record 0 in the whole source */
     int32_t place[LEAT_MAX_FEATURES]; /* its feature i is feature place[i] of the whole source */
     bool in_place;                    /* place[i] = i for all */
     const leat_node *where;           /* [during open] */
-} leat_nested_part;
+} leat_nested_child;
 
-typedef struct leat_source_parts {
+typedef struct leat_source_children {
     size_t n;
-    leat_nested_part *list;
+    leat_nested_child *list;
     char *notes; /* see leat_source; NULL: none */
-} leat_source_parts;
+} leat_source_children;
 
-/* Opens all parts and computes their orders. name: of the whole source ("mix"). Call
+/* Opens all children and computes their orders. name: of the whole source ("mix"). Call
  * leat_nested_close() also after an error. */
 int leat_nested_open(const char *name, const leat_node *sources, const leat_node *where,
-                     const leat_source_setting *setting, leat_source_parts *out, leat_error *err);
-void leat_nested_close(leat_source_parts *parts);
+                     const leat_source_setting *setting, leat_source_children *out,
+                     leat_error *err);
+void leat_nested_close(leat_source_children *children);
 
-/* Adds bytes, files and digest of a part to those of the whole source. */
-void leat_nested_part_count(const leat_nested_part *part, leat_source *whole);
+/* Adds bytes, files and digest of a child to those of the whole source. */
+void leat_nested_child_count(const leat_nested_child *child, leat_source *whole);
 
-/* Numbers the records of all parts, adds up bytes and digests, and joins the features. All parts must
+/* Numbers the records of all children, adds up bytes and digests, and joins the features. All children must
  * have the same names and types; a dim that differs becomes unknown. */
-int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *err);
+int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err);
 
 /* Writes a name for messages during open, such as "source 2 of mix (tfrecord: b-*.tfrecord)". */
-const char *leat_nested_part_name(const leat_source_parts *parts, size_t i, char *text,
-                                  size_t size);
+const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text,
+                                   size_t size);
 
-/* Computes the stamp of all parts, see leat_source_table. LEAT_E_UNSUPPORTED: a part has none. */
-int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err);
+/* Computes the stamp of all children, see leat_source_table. LEAT_E_UNSUPPORTED: a child has none. */
+int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_error *err);
 
-/* Returns the part of a record. */
-const leat_nested_part *leat_nested_part_of(const leat_source_parts *parts, uint64_t record);
+/* Returns the child of a record. */
+const leat_nested_child *leat_nested_child_of(const leat_source_children *children,
+                                              uint64_t record);
 
-/* Adds the parts' JPEG indexes (leat_seek) to the whole source. */
-void leat_nested_seek(const leat_source_parts *parts, leat_source *whole);
+/* Adds the children' JPEG indexes (leat_seek) to the whole source. */
+void leat_nested_seek(const leat_source_children *children, leat_source *whole);
 
 #endif

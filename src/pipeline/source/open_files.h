@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * open_files.h: the descriptors of a source with many files. The source `tfrecord` and what reads for it (kept_files,
- * source_inflated) claim a file before they read and release it afterwards. Invariant: bytes are read only from the file
+ * source_compressed) claim a file before they read and release it afterwards. Invariant: bytes are read only from the file
  * that was there at open; a file that vanished or was replaced while it was closed is an error.
  *
  * Where the limit on descriptors allows it, all files stay open, and a claim costs nothing, unless

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_files.c: opens files, parts and columns, and reads rows. */
+ * row_files.c: opens files, groups and columns, and reads rows. */
 #include "row_files.h"
 
 #include <errno.h>
@@ -17,23 +17,23 @@
 #include "base/search.h"
 #include "formats/grow.h"
 
-const leat_row_part *leat_row_files_part_of(const leat_source *source, uint64_t record)
+const leat_row_group *leat_row_files_group_of(const leat_source *source, uint64_t record)
 {
     const leat_row_files *const s = (const leat_row_files *)source;
-    return &s->parts[LEAT_SEARCH_LAST(s->parts, first, s->n_parts, record)];
+    return &s->groups[LEAT_SEARCH_LAST(s->groups, first, s->n_groups, record)];
 }
 
 int leat_row_files_locate(const leat_source *source, uint64_t record, leat_extent *out,
                           leat_error *err)
 {
-    const leat_row_part *const part = leat_row_files_part_of(source, record);
-    if (!part->file) {
-        *out = (leat_extent){ .fd = -1, .size = part->row_bytes };
+    const leat_row_group *const group = leat_row_files_group_of(source, record);
+    if (!group->file) {
+        *out = (leat_extent){ .fd = -1, .size = group->row_bytes };
         return LEAT_OK;
     }
-    *out = (leat_extent){ part->file->fd, part->offset + (record - part->first) * part->stride,
-                          part->row_bytes };
-    return leat_file_watch_check(&part->file->watch, part->file->fd, err);
+    *out = (leat_extent){ group->file->fd, group->offset + (record - group->first) * group->stride,
+                          group->row_bytes };
+    return leat_file_watch_check(&group->file->watch, group->file->fd, err);
 }
 
 /* Moves values from planes to pixels. */
@@ -125,27 +125,27 @@ static int read_row(const leat_row_column *column, uint64_t row, leat_scratch *s
 }
 
 /* Whether a column lies in the bytes that the engine reads ahead. */
-static bool is_read_ahead(const leat_row_part *part, const leat_row_column *column)
+static bool is_read_ahead(const leat_row_group *group, const leat_row_column *column)
 {
-    return part->file && column->file == part->file && column->stride == part->stride &&
-           column->offset >= part->offset &&
-           column->offset + column->row_bytes <= part->offset + part->row_bytes;
+    return group->file && column->file == group->file && column->stride == group->stride &&
+           column->offset >= group->offset &&
+           column->offset + column->row_bytes <= group->offset + group->row_bytes;
 }
 
 int leat_row_files_parse(const leat_source *source, uint64_t record, const uint8_t *bytes,
                          size_t size, leat_scratch *scratch, leat_view *features, leat_error *err)
 {
-    const leat_row_part *const part = leat_row_files_part_of(source, record);
-    const uint64_t row = record - part->first;
+    const leat_row_group *const group = leat_row_files_group_of(source, record);
+    const uint64_t row = record - group->first;
     int rc = LEAT_OK;
     (void)size;
     for (int32_t i = 0; i < source->n_features && rc >= 0; i++) {
-        const leat_row_column *const column = &part->columns[i];
+        const leat_row_column *const column = &group->columns[i];
         const uint8_t *from = NULL;
         if (column->memory)
             from = column->memory + column->offset + row * column->stride;
-        else if (is_read_ahead(part, column))
-            from = bytes + (column->offset - part->offset);
+        else if (is_read_ahead(group, column))
+            from = bytes + (column->offset - group->offset);
         else
             rc = read_row(column, row, scratch, &from, err);
         if (rc >= 0)
@@ -154,7 +154,7 @@ int leat_row_files_parse(const leat_source *source, uint64_t record, const uint8
     return rc;
 }
 
-/* Only rows of parts in memory come here. */
+/* Only rows of groups in memory come here. */
 int leat_row_files_load(const leat_source *source, uint64_t record, leat_scratch *scratch,
                         leat_view *features, size_t *n_read, leat_error *err)
 {
@@ -165,12 +165,12 @@ int leat_row_files_load(const leat_source *source, uint64_t record, leat_scratch
 int leat_row_files_known(const leat_source *source, uint64_t record, int32_t feature,
                          leat_scratch *scratch, leat_view *out)
 {
-    const leat_row_part *const part = leat_row_files_part_of(source, record);
-    const leat_row_column *const column = &part->columns[feature];
+    const leat_row_group *const group = leat_row_files_group_of(source, record);
+    const leat_row_column *const column = &group->columns[feature];
     if (!column->memory)
         return LEAT_E_UNSUPPORTED;
     return view_of(column, &source->features[feature],
-                   column->memory + column->offset + (record - part->first) * column->stride,
+                   column->memory + column->offset + (record - group->first) * column->stride,
                    scratch, out, NULL);
 }
 
@@ -189,16 +189,16 @@ int leat_row_files_stamp(const leat_source *source, uint64_t *out, leat_error *e
 
 const char *leat_row_files_path(const leat_source *source, uint64_t record)
 {
-    return leat_row_files_part_of(source, record)->path;
+    return leat_row_files_group_of(source, record)->path;
 }
 
 void leat_row_files_describe(const leat_source *source, uint64_t record, char *text, size_t size)
 {
-    const leat_row_part *const part = leat_row_files_part_of(source, record);
-    snprintf(text, size, "%s, row %llu", part->path, (unsigned long long)(record - part->first));
+    const leat_row_group *const group = leat_row_files_group_of(source, record);
+    snprintf(text, size, "%s, row %llu", group->path, (unsigned long long)(record - group->first));
 }
 
-/* Opens files, parts and columns of rows. */
+/* Opens files, groups and columns of rows. */
 
 #define SMALL_BYTES ((uint64_t)64 << 20) /* of a column that is kept in memory */
 
@@ -233,7 +233,7 @@ void leat_row_files_close(leat_source *source)
     for (size_t i = 0; i < s->n_blocks; i++)
         free(s->blocks[i]);
     free(s->files);
-    free(s->parts);
+    free(s->groups);
     free(s->blocks);
     free(s);
 }
@@ -370,12 +370,12 @@ int leat_row_files_fail(const char *path, const leat_format_error *why, leat_err
     return leat_fail(err, codes[-why->code], "%s: %s", path, why->text);
 }
 
-int leat_row_files_part(leat_row_files *s, const char *path, leat_error *err)
+int leat_row_files_group(leat_row_files *s, const char *path, leat_error *err)
 {
-    const int rc = grow(&s->parts, s->n_parts, sizeof *s->parts, err);
+    const int rc = grow(&s->groups, s->n_groups, sizeof *s->groups, err);
     if (rc < 0)
         return rc;
-    s->parts[s->n_parts++] = (leat_row_part){ .first = s->base.n_records, .path = path };
+    s->groups[s->n_groups++] = (leat_row_group){ .first = s->base.n_records, .path = path };
     s->n_columns = 0;
     return LEAT_OK;
 }
@@ -408,25 +408,25 @@ static int shape_of(const leat_array *array, const char *path, const char *name,
     return LEAT_OK;
 }
 
-/* In the first part, adds the feature; in others, compares with it. */
+/* In the first group, adds the feature; in others, compares with it. */
 static int match_feature(leat_row_files *s, const char *name, const leat_shape *shape,
                          leat_error *err)
 {
     char here[160], there[160];
-    const leat_row_part *const part = &s->parts[s->n_parts - 1];
+    const leat_row_group *const group = &s->groups[s->n_groups - 1];
     leat_feature_info *const info = &s->base.features[s->n_columns];
     if (strlen(name) >= sizeof info->name)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the name '%.100s' has more than %zu bytes",
-                         part->path, name, sizeof info->name - 1);
+                         group->path, name, sizeof info->name - 1);
     if (s->n_columns == LEAT_MAX_FEATURES)
         return leat_fail(err, LEAT_E_CONFIG,
                          "%s: more than %d features: name only those that the model needs",
-                         part->path, LEAT_MAX_FEATURES);
+                         group->path, LEAT_MAX_FEATURES);
     for (int32_t i = 0; i < s->n_columns; i++)
         if (!strcmp(s->base.features[i].name, name))
-            return leat_fail(err, LEAT_E_CONFIG, "%s: two features have the name '%s'", part->path,
+            return leat_fail(err, LEAT_E_CONFIG, "%s: two features have the name '%s'", group->path,
                              name);
-    if (s->n_parts == 1) {
+    if (s->n_groups == 1) {
         snprintf(info->name, sizeof info->name, "%s", name);
         info->shape = *shape;
         s->base.n_features++;
@@ -435,8 +435,8 @@ static int match_feature(leat_row_files *s, const char *name, const leat_shape *
     if (s->n_columns < s->base.n_features && leat_shape_equal(&info->shape, shape) &&
         !strcmp(info->name, name))
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_DATA, "%s: '%s' is %s, but in %s there is %s, %s", part->path,
-                     name, leat_shape_text(shape, here, sizeof here), s->parts[0].path,
+    return leat_fail(err, LEAT_E_DATA, "%s: '%s' is %s, but in %s there is %s, %s", group->path,
+                     name, leat_shape_text(shape, here, sizeof here), s->groups[0].path,
                      s->n_columns < s->base.n_features ? info->name : "no such feature",
                      s->n_columns < s->base.n_features
                          ? leat_shape_text(&info->shape, there, sizeof there)
@@ -447,21 +447,21 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
                           leat_row_file *file, const uint8_t *memory, leat_row_column **out,
                           leat_error *err)
 {
-    leat_row_part *const part = &s->parts[s->n_parts - 1];
+    leat_row_group *const group = &s->groups[s->n_groups - 1];
     leat_shape shape;
     int rc;
-    if ((rc = shape_of(array, part->path, name, &shape, err)) < 0 ||
+    if ((rc = shape_of(array, group->path, name, &shape, err)) < 0 ||
         (rc = match_feature(s, name, &shape, err)) < 0)
         return rc;
     const uint64_t n = array->dims[0];
-    if (s->n_columns && n != part->n_records)
+    if (s->n_columns && n != group->n_records)
         return leat_fail(err, LEAT_E_DATA,
                          "%s: '%s' has %llu rows, '%s' has %llu: every row needs all features%s",
-                         part->path, name, (unsigned long long)n, s->base.features[0].name,
-                         (unsigned long long)part->n_records,
-                         file == part->columns[0].file ? "; choose arrays with `features`" : "");
-    part->n_records = n;
-    leat_row_column *const column = &part->columns[s->n_columns++];
+                         group->path, name, (unsigned long long)n, s->base.features[0].name,
+                         (unsigned long long)group->n_records,
+                         file == group->columns[0].file ? "; choose arrays with `features`" : "");
+    group->n_records = n;
+    leat_row_column *const column = &group->columns[s->n_columns++];
     const size_t row_bytes =
         (size_t)leat_shape_elements(&shape) * leat_array_type_bytes(array->type);
     *column = (leat_row_column){ .type = array->type,
@@ -477,16 +477,16 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
 }
 
 /* Keeps the scalars of a small column in memory, so that a record takes one read. */
-static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *column,
+static int keep_small(leat_row_files *s, leat_row_group *group, leat_row_column *column,
                       leat_error *err)
 {
-    const uint64_t bytes = part->n_records * column->row_bytes;
+    const uint64_t bytes = group->n_records * column->row_bytes;
     uint8_t *memory;
     if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
         column->row_bytes > sizeof(int64_t) || s->n_columns == 1 || !has_room(s, bytes))
         return LEAT_OK;
     int rc;
-    if ((rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err)) <
+    if ((rc = leat_row_files_memory(s, group->path, bytes, "to keep its labels", &memory, err)) <
             0 ||
         (rc = leat_source_pread(column->file->fd, memory, (size_t)bytes, column->offset,
                                 column->file->path, err)) < 0)
@@ -497,17 +497,17 @@ static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *c
 }
 
 /* Reads ahead the largest column, and what stands beside it in the same rows of the file. */
-static void choose_read_ahead(leat_row_part *part, int32_t n_columns)
+static void choose_read_ahead(leat_row_group *group, int32_t n_columns)
 {
     const leat_row_column *main = NULL;
     for (int32_t i = 0; i < n_columns; i++)
-        if (!part->columns[i].memory && (!main || part->columns[i].row_bytes > main->row_bytes))
-            main = &part->columns[i];
+        if (!group->columns[i].memory && (!main || group->columns[i].row_bytes > main->row_bytes))
+            main = &group->columns[i];
     if (!main)
         return;
     uint64_t begin = main->offset, end = main->offset + main->row_bytes;
     for (int32_t i = 0; i < n_columns; i++) {
-        const leat_row_column *const c = &part->columns[i];
+        const leat_row_column *const c = &group->columns[i];
         if (c->memory || c->file != main->file || c->stride != main->stride)
             continue;
         const uint64_t low = c->offset < begin ? c->offset : begin;
@@ -517,36 +517,36 @@ static void choose_read_ahead(leat_row_part *part, int32_t n_columns)
             end = high;
         }
     }
-    part->file = main->file;
-    part->stride = main->stride;
-    part->offset = begin;
-    part->row_bytes = (size_t)(end - begin);
+    group->file = main->file;
+    group->stride = main->stride;
+    group->offset = begin;
+    group->row_bytes = (size_t)(end - begin);
 }
 
 void leat_row_files_count(leat_row_files *s, uint64_t bytes)
 {
-    const uint64_t facts[] = { s->parts[s->n_parts - 1].n_records, bytes };
+    const uint64_t facts[] = { s->groups[s->n_groups - 1].n_records, bytes };
     s->base.n_records += facts[0];
     s->base.n_bytes += bytes;
     s->base.digest =
-        leat_digest_chain(s->base.digest, leat_digest_row(facts, sizeof facts, s->n_parts));
+        leat_digest_chain(s->base.digest, leat_digest_row(facts, sizeof facts, s->n_groups));
 }
 
-int leat_row_files_end_part(leat_row_files *s, leat_error *err)
+int leat_row_files_end_group(leat_row_files *s, leat_error *err)
 {
-    leat_row_part *const part = &s->parts[s->n_parts - 1];
+    leat_row_group *const group = &s->groups[s->n_groups - 1];
     uint64_t row_bytes = 0;
     if (s->n_columns < s->base.n_features)
-        return leat_fail(err, LEAT_E_DATA, "%s lacks '%s', which %s has", part->path,
-                         s->base.features[s->n_columns].name, s->parts[0].path);
+        return leat_fail(err, LEAT_E_DATA, "%s lacks '%s', which %s has", group->path,
+                         s->base.features[s->n_columns].name, s->groups[0].path);
     for (int32_t i = 0; i < s->n_columns; i++) {
-        row_bytes += part->columns[i].row_bytes;
-        const int rc = keep_small(s, part, &part->columns[i], err);
+        row_bytes += group->columns[i].row_bytes;
+        const int rc = keep_small(s, group, &group->columns[i], err);
         if (rc < 0)
             return rc;
     }
-    part->row_bytes = (size_t)row_bytes;
-    choose_read_ahead(part, s->n_columns);
-    leat_row_files_count(s, part->n_records * row_bytes);
+    group->row_bytes = (size_t)row_bytes;
+    choose_read_ahead(group, s->n_columns);
+    leat_row_files_count(s, group->n_records * row_bytes);
     return LEAT_OK;
 }

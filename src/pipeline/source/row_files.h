@@ -3,7 +3,7 @@
  * row_files.h: rows of one size, at fixed places of files or in memory. The sources `npy`, `idx` and `cifar`
  * add only a header parser.
  *
- * A source has parts, one after another; a part has columns, one for each feature. Row r of a column is at
+ * A source has groups, one after another; a group has columns, one for each feature. Row r of a column is at
  * offset + r * stride. The engine reads the largest column ahead; small ones are kept in memory. */
 #ifndef LEAT_ROW_FILES_H
 #define LEAT_ROW_FILES_H
@@ -19,7 +19,7 @@ typedef struct leat_row_file {
     leat_file_watch watch; /* any thread */
 } leat_row_file;
 
-/* The values of one feature in a part. */
+/* The values of one feature in a group. */
 typedef struct leat_row_column {
     leat_array_type type;
     int big_endian;
@@ -32,7 +32,7 @@ typedef struct leat_row_column {
     size_t row_bytes; /* as stored */
 } leat_row_column;
 
-typedef struct leat_row_part {
+typedef struct leat_row_group {
     const char *path; /* for messages. Of a file of the source */
     uint64_t first;   /* number of its row 0 in the source */
     uint64_t n_records;
@@ -40,16 +40,16 @@ typedef struct leat_row_part {
     leat_row_file *file; /* what the engine reads ahead; NULL: all columns are in memory */
     uint64_t offset, stride;
     size_t row_bytes; /* of a row there; of all columns if file is NULL */
-} leat_row_part;
+} leat_row_group;
 
 typedef struct leat_row_files {
     leat_source base;
     int64_t memory; /* most bytes for what is kept in memory */
     leat_row_file **files;
-    leat_row_part *parts;
+    leat_row_group *groups;
     void **blocks; /* memory of columns */
-    size_t n_files, n_parts, n_blocks;
-    int32_t n_columns; /* of the last part */
+    size_t n_files, n_groups, n_blocks;
+    int32_t n_columns; /* of the last group */
     bool to_inf;       /* of the next columns */
 } leat_row_files;
 
@@ -61,7 +61,7 @@ extern const char *const leat_row_files_overflow[];
     LEAT_OPTION_ENUM(options, overflow, "error", leat_row_files_overflow,                          \
                      "what a float64 that is too large for float32 becomes")
 
-/* Starts a source without parts. Call leat_row_files_end(), also after an error.
+/* Starts a source without groups. Call leat_row_files_end(), also after an error.
  * size: bytes of its struct, which begins with a leat_row_files. The rest is 0. */
 int leat_row_files_open(const leat_source_table *table, const leat_source_setting *setting,
                         size_t size, leat_row_files **out, leat_error *err);
@@ -70,8 +70,8 @@ int leat_row_files_open(const leat_source_table *table, const leat_source_settin
 int leat_row_files_end(leat_row_files *s, int rc, leat_source **out);
 void leat_row_files_close(leat_source *source);
 
-/* Opens a source whose parts are files, each with a file of labels if there are any.
- * labels: NULL or empty: none. add: appends the part of a file; its `labels` is NULL if there are none */
+/* Opens a source whose groups are files, each with a file of labels if there are any.
+ * labels: NULL or empty: none. add: appends the group of a file; its `labels` is NULL if there are none */
 int leat_row_files_open_all(const leat_source_table *table, const leat_source_setting *setting,
                             const leat_strings *files, const leat_strings *labels,
                             int (*add)(leat_row_files *s, const void *options, const char *path,
@@ -88,28 +88,28 @@ int leat_row_files_size(const leat_row_file *file, uint64_t bytes, leat_error *e
 int leat_row_files_memory(leat_row_files *s, const char *path, uint64_t bytes, const char *why,
                           uint8_t **out, leat_error *err);
 
-/* Appends a part without columns. path: for messages; of a file of the source. */
-int leat_row_files_part(leat_row_files *s, const char *path, leat_error *err);
-/* Appends a column to the last part: the first dimension of the array counts its rows. In the first part this
+/* Appends a group without columns. path: for messages; of a file of the source. */
+int leat_row_files_group(leat_row_files *s, const char *path, leat_error *err);
+/* Appends a column to the last group: the first dimension of the array counts its rows. In the first group this
  * adds a feature of this name; in later ones it must be the same as there. Scalars of whole numbers become
  * int64, other values the type of leat that holds them (float64: float32).
  *
  * array   offset: in `memory`, or in the file if memory is NULL
- * out     the caller may set more fields; valid until the next part */
+ * out     the caller may set more fields; valid until the next group */
 int leat_row_files_column(leat_row_files *s, const char *name, const leat_array *array,
                           leat_row_file *file, const uint8_t *memory, leat_row_column **out,
                           leat_error *err);
-/* Ends the last part: loads small columns and chooses what the engine reads. */
-int leat_row_files_end_part(leat_row_files *s, leat_error *err);
+/* Ends the last group: loads small columns and chooses what the engine reads. */
+int leat_row_files_end_group(leat_row_files *s, leat_error *err);
 
-/* Adds the records of the last part, of this many bytes, to the source; end_part does it. */
+/* Adds the records of the last group, of this many bytes, to the source; end_group does it. */
 void leat_row_files_count(leat_row_files *s, uint64_t bytes);
 
 /* LEAT_E_* of an error of formats/, with the path before its message. */
 int leat_row_files_fail(const char *path, const leat_format_error *why, leat_error *err);
 
-/* The part of a record. */
-const leat_row_part *leat_row_files_part_of(const leat_source *source, uint64_t record);
+/* The group of a record. */
+const leat_row_group *leat_row_files_group_of(const leat_source *source, uint64_t record);
 
 /* Entries of a source table. */
 int leat_row_files_locate(const leat_source *source, uint64_t record, leat_extent *out,

@@ -222,7 +222,7 @@ bool leat_source_preadv_cached(int fd, const struct iovec *to, int n, size_t siz
 }
 
 /* The file ends at or before byte `at`, inside a record. */
-static int fail_cut(int fd, uint64_t at, const char *name, leat_error *err)
+static int fail_truncated(int fd, uint64_t at, const char *name, leat_error *err)
 {
     struct stat status;
     uint64_t end = at; /* it may have grown since */
@@ -243,7 +243,7 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
         if (n > 0)
             done += (size_t)n;
         else if (n == 0)
-            return fail_cut(fd, offset + done, name, err);
+            return fail_truncated(fd, offset + done, name, err);
         else if (errno != EINTR)
             return leat_fail(err, LEAT_E_IO, "cannot read %s at byte %llu: %s", name,
                              (unsigned long long)(offset + done), strerror(errno));

@@ -7,6 +7,7 @@
 #define LEAT_SOURCE_H
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "config/node.h"
 #include "leat/plan.h"
@@ -183,6 +184,14 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
  * too early. path: for the message. */
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
+/* Reads exactly size bytes of a small record with one call. false: a signal came, the read was short or failed;
+ * leat_source_pread() then reads again or says why. Inline: after a system call, each return to a caller is predicted
+ * wrongly. */
+static inline bool leat_source_pread_once(int fd, void *to, size_t size, uint64_t offset)
+{
+    return pread(fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
 /* Reads only if the page cache has all bytes; false: it has not, or the kernel cannot tell. begin: then asks the disk. */
 bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
 bool leat_source_pread_begin(int fd, void *to, size_t size, uint64_t offset);

@@ -63,12 +63,12 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
                              ? ten ? "for CIFAR-100 give `classes: 100`"
                                    : "for CIFAR-10 give `classes: 10`"
                              : "it is truncated, or not a binary file of CIFAR");
-    if ((rc = leat_row_files_part(s, file->path, err)) < 0 ||
+    if ((rc = leat_row_files_group(s, file->path, err)) < 0 ||
         (rc = add_column(s, "image", file, ten ? 1 : 2, 0, err)) < 0 ||
         (rc = add_column(s, "label", file, ten ? 0 : 1, s->base.n_classes, err)) < 0 ||
         (!ten && (rc = add_column(s, "coarse_label", file, 0, COARSE_CLASSES, err)) < 0))
         return rc;
-    return leat_row_files_end_part(s, err);
+    return leat_row_files_end_group(s, err);
 }
 
 static int open_cifar(const void *opts, const leat_node *where, const leat_source_setting *setting,

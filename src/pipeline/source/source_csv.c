@@ -48,10 +48,10 @@ typedef struct csv_lines {
         first; /* line of record 0, from 1, if each record is one line and no line is empty; else 0 */
 } csv_lines;
 
-/* The files are parts without columns. */
+/* The files are groups without columns. */
 typedef struct csv_source {
     leat_row_files rows;
-    csv_lines *lines; /* of each part */
+    csv_lines *lines; /* of each group */
     size_t n_lines;
     leat_csv_layout layout;
     leat_csv_features features;
@@ -221,14 +221,14 @@ end:
     return rc;
 }
 
-/* Adds a part with these records. */
-static int add_part(csv_source *source, leat_row_file *file, const places *found, size_t skipped,
-                    leat_error *err)
+/* Adds a group with these records. */
+static int add_group(csv_source *source, leat_row_file *file, const places *found, size_t skipped,
+                     leat_error *err)
 {
     const size_t n = found->n - skipped;
     uint8_t *kept;
     int rc;
-    if ((rc = leat_row_files_part(&source->rows, file->path, err)) < 0 ||
+    if ((rc = leat_row_files_group(&source->rows, file->path, err)) < 0 ||
         (rc = leat_row_files_memory(&source->rows, file->path, n * sizeof(uint64_t),
                                     "for the start of each record", &kept, err)) < 0)
         return rc;
@@ -236,9 +236,9 @@ static int add_part(csv_source *source, leat_row_file *file, const places *found
     source->lines[source->n_lines++] =
         (csv_lines){ .begins = (const uint64_t *)(const void *)kept,
                      .first = found->n_ends == found->n - 1 ? skipped + 1 : 0 };
-    leat_row_part *const part = &source->rows.parts[source->rows.n_parts - 1];
-    part->file = file;
-    part->n_records = n - 1;
+    leat_row_group *const group = &source->rows.groups[source->rows.n_groups - 1];
+    group->file = file;
+    group->n_records = n - 1;
     leat_row_files_count(&source->rows, found->at[found->n - 1] - found->at[skipped]);
     return LEAT_OK;
 }
@@ -253,7 +253,7 @@ static int add_file(csv_source *source, const csv_options *o, const char *path,
     if ((rc = leat_row_files_file(&source->rows, path, &file, err)) >= 0 &&
         (rc = scan_file(file, *o->delimiter.text, &found, err)) >= 0 &&
         (found.n < 2 || (rc = read_first(source, o, file, &found, where, err)) >= 0))
-        rc = add_part(source, file, &found, has_header && found.n > 1, err);
+        rc = add_group(source, file, &found, has_header && found.n > 1, err);
     free(found.at);
     return rc;
 }
@@ -308,19 +308,19 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
 
 /* Where a record begins and ends. */
 static const uint64_t *place_of(const leat_source *base, uint64_t record,
-                                const leat_row_part **part)
+                                const leat_row_group **group)
 {
     const csv_source *const source = (const csv_source *)base;
-    *part = leat_row_files_part_of(base, record);
-    return source->lines[*part - source->rows.parts].begins + (record - (*part)->first);
+    *group = leat_row_files_group_of(base, record);
+    return source->lines[*group - source->rows.groups].begins + (record - (*group)->first);
 }
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    const leat_row_part *part;
-    const uint64_t *const place = place_of(base, record, &part);
-    *out = (leat_extent){ part->file->fd, place[0], (size_t)(place[1] - place[0]) };
-    return leat_file_watch_check(&part->file->watch, part->file->fd, err);
+    const leat_row_group *group;
+    const uint64_t *const place = place_of(base, record, &group);
+    *out = (leat_extent){ group->file->fd, place[0], (size_t)(place[1] - place[0]) };
+    return leat_file_watch_check(&group->file->watch, group->file->fd, err);
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -333,7 +333,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
     if (rc >= 0)
         return rc;
     /* If the file was changed while in use, report the change: it explains the error. */
-    leat_row_file *const file = leat_row_files_part_of(base, record)->file;
+    leat_row_file *const file = leat_row_files_group_of(base, record)->file;
     const int changed = leat_file_watch_check_now(&file->watch, file->fd, err);
     return changed < 0 ? changed : leat_fail(err, rc, "%s", why.message);
 }
@@ -341,14 +341,14 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
     const csv_source *const source = (const csv_source *)base;
-    const leat_row_part *part;
-    const unsigned long long byte = *place_of(base, record, &part), i = record - part->first,
-                             first = source->lines[part - source->rows.parts].first;
+    const leat_row_group *group;
+    const unsigned long long byte = *place_of(base, record, &group), i = record - group->first,
+                             first = source->lines[group - source->rows.groups].first;
     if (first)
-        snprintf(text, size, "%s, line %llu (record %llu, byte %llu)", part->path, first + i, i,
+        snprintf(text, size, "%s, line %llu (record %llu, byte %llu)", group->path, first + i, i,
                  byte);
     else
-        snprintf(text, size, "%s, record %llu (byte %llu)", part->path, i, byte);
+        snprintf(text, size, "%s, record %llu (byte %llu)", group->path, i, byte);
 }
 
 const leat_source_table leat_source_csv = {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/decompress.h"
 #include "formats/idx.h"
-#include "formats/inflate.h"
 #include "row_files.h"
 
 typedef struct idx_options {
@@ -39,40 +39,41 @@ static int parse(const char *path, const uint8_t *header, size_t n, leat_array *
 }
 
 /* Reads exactly size bytes. what: for the message. */
-static int inflate(leat_inflate *from, const char *path, uint8_t *to, size_t size, leat_error *err)
+static int decompress(leat_decompressor *from, const char *path, uint8_t *to, size_t size,
+                      leat_error *err)
 {
     leat_format_error why;
     size_t n;
-    if (leat_inflate_read(from, to, size, &n, &why) < 0)
+    if (leat_decompress_read(from, to, size, &n, &why) < 0)
         return leat_row_files_fail(path, &why, err);
     return n == size ? LEAT_OK
                      : leat_fail(err, LEAT_E_DATA,
                                  "%s: its data end after %llu bytes, before the end that the IDX "
                                  "header says",
-                                 path, (unsigned long long)leat_inflate_at(from));
+                                 path, (unsigned long long)leat_decompress_at(from));
 }
 
 /* The header says how many bytes follow, so the memory is known before they are decompressed. */
-static int read_inflated(leat_row_files *s, leat_inflate *from, idx_file *out, leat_error *err)
+static int read_inflated(leat_row_files *s, leat_decompressor *from, idx_file *out, leat_error *err)
 {
     const char *const path = out->file->path;
     uint8_t header[LEAT_IDX_MOST], beyond;
     leat_format_error why;
     size_t n;
-    int rc = inflate(from, path, header, LEAT_IDX_LOOK, err);
+    int rc = decompress(from, path, header, LEAT_IDX_LOOK, err);
     if (rc < 0)
         return rc;
     const size_t bytes = leat_idx_header_bytes(header, LEAT_IDX_LOOK), more = bytes - LEAT_IDX_LOOK;
-    if ((bytes && (rc = inflate(from, path, header + LEAT_IDX_LOOK, more, err)) < 0) ||
+    if ((bytes && (rc = decompress(from, path, header + LEAT_IDX_LOOK, more, err)) < 0) ||
         (rc = parse(path, header, bytes, &out->array, err)) < 0)
         return rc;
     const size_t size = (size_t)out->array.bytes;
     if ((rc = leat_row_files_memory(s, path, size, "decompressed (a plain file needs none)",
                                     &out->memory, err)) < 0 ||
-        (rc = inflate(from, path, out->memory, size, err)) < 0)
+        (rc = decompress(from, path, out->memory, size, err)) < 0)
         return rc;
     out->array.offset = 0;
-    if (leat_inflate_read(from, &beyond, 1, &n, &why) < 0) /* checks the checksum */
+    if (leat_decompress_read(from, &beyond, 1, &n, &why) < 0) /* checks the checksum */
         return leat_row_files_fail(path, &why, err);
     return n ? leat_fail(err, LEAT_E_DATA, "%s: there are bytes after the end that its header says",
                          path)
@@ -81,13 +82,13 @@ static int read_inflated(leat_row_files *s, leat_inflate *from, idx_file *out, l
 
 static int open_inflated(leat_row_files *s, const char *kind, idx_file *out, leat_error *err)
 {
-    leat_inflate *from;
+    leat_decompressor *from;
     leat_format_error why;
-    if (leat_inflate_open(&from, &why) < 0)
+    if (leat_decompress_open(&from, &why) < 0)
         return leat_row_files_fail(out->file->path, &why, err);
-    leat_inflate_begin(from, out->file->fd, kind, 0);
+    leat_decompress_begin(from, out->file->fd, kind, 0);
     const int rc = read_inflated(s, from, out, err);
-    leat_inflate_close(&from);
+    leat_decompress_close(&from);
     return rc;
 }
 
@@ -101,7 +102,7 @@ static int open_file(leat_row_files *s, const char *path, idx_file *out, leat_er
     const ssize_t n = leat_format_pread(out->file->fd, begin, sizeof begin, 0);
     if (n < 0)
         return leat_fail(err, LEAT_E_IO, "cannot read %s", path);
-    const char *const kind = leat_inflate_kind(begin, (size_t)n);
+    const char *const kind = leat_decompress_kind(begin, (size_t)n);
     if (kind && *kind == 'G')
         return open_inflated(s, kind, out, err);
     const int parsed = parse(path, begin, (size_t)n, &out->array, err);
@@ -118,14 +119,14 @@ static int add_column(leat_row_files *s, const char *name, const idx_file *from,
     return leat_row_files_column(s, name, &array, from->file, from->memory, &column, err);
 }
 
-/* Counts the classes of the labels of the last part, if they are bytes in memory. */
+/* Counts the classes of the labels of the last group, if they are bytes in memory. */
 static void count_classes(leat_row_files *s)
 {
-    const leat_row_part *const part = &s->parts[s->n_parts - 1];
-    const leat_row_column *const column = &part->columns[1];
+    const leat_row_group *const group = &s->groups[s->n_groups - 1];
+    const leat_row_column *const column = &group->columns[1];
     if (column->type != LEAT_ARRAY_U8 || !column->memory)
         return;
-    for (uint64_t i = 0; i < part->n_records; i++)
+    for (uint64_t i = 0; i < group->n_records; i++)
         if (column->memory[column->offset + i] >= s->base.n_classes)
             s->base.n_classes = column->memory[column->offset + i] + 1;
 }
@@ -142,10 +143,10 @@ static int add_file(leat_row_files *s, const void *opts, const char *images, con
     if (labels && label.array.rank != 1)
         return leat_fail(err, LEAT_E_DATA, "%s holds %d dimensions where labels have one", labels,
                          label.array.rank);
-    if ((rc = leat_row_files_part(s, image.file->path, err)) < 0 ||
+    if ((rc = leat_row_files_group(s, image.file->path, err)) < 0 ||
         (rc = add_column(s, "image", &image, err)) < 0 ||
         (labels && (rc = add_column(s, "label", &label, err)) < 0) ||
-        (rc = leat_row_files_end_part(s, err)) < 0)
+        (rc = leat_row_files_end_group(s, err)) < 0)
         return rc;
     if (labels)
         count_classes(s);

@@ -81,8 +81,8 @@ static int add_npy(leat_row_files *s, const char *name, leat_row_file *file, lea
 }
 
 /* Decompresses a member into memory that belongs to the source. */
-static int inflate(leat_row_files *s, const leat_row_file *file, const leat_zip_member *m,
-                   uint8_t **bytes, leat_error *err)
+static int decompress(leat_row_files *s, const leat_row_file *file, const leat_zip_member *m,
+                      uint8_t **bytes, leat_error *err)
 {
     leat_format_error why;
     const int rc = leat_row_files_memory(s, file->path, m->bytes,
@@ -109,7 +109,7 @@ static int add_member(leat_row_files *s, const char *name, leat_row_file *file,
                          "%s: array '%s' has %llu bytes, but its header says %llu", file->path,
                          m->name, (unsigned long long)m->bytes,
                          (unsigned long long)(array.offset + array.bytes));
-    if (m->deflated && (rc = inflate(s, file, m, &bytes, err)) < 0)
+    if (m->deflated && (rc = decompress(s, file, m, &bytes, err)) < 0)
         return rc;
     if (!m->deflated)
         array.offset += m->offset;
@@ -196,7 +196,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     int rc;
     s->to_inf = o->overflow == LEAT_OVERFLOW_INF;
     if ((rc = leat_row_files_file(s, path, &file, err)) < 0 ||
-        (rc = leat_row_files_part(s, file->path, err)) < 0)
+        (rc = leat_row_files_group(s, file->path, err)) < 0)
         return rc;
     const ssize_t n = leat_format_pread(file->fd, begin, sizeof begin, 0);
     if (n < 0)
@@ -206,7 +206,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     if (rc < 0 || (labels && ((rc = leat_row_files_file(s, labels, &label_file, err)) < 0 ||
                               (rc = add_npy(s, "label", label_file, err)) < 0)))
         return rc;
-    return leat_row_files_end_part(s, err);
+    return leat_row_files_end_group(s, err);
 }
 
 static int open_npy(const void *opts, const leat_node *where, const leat_source_setting *setting,

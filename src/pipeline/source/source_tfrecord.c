@@ -43,7 +43,7 @@ static void close_tfrecord(leat_source *base)
     leat_tfrecord_source *const source = (leat_tfrecord_source *)base;
     for (size_t i = 0; i < source->n_shards; i++)
         leat_tfrecord_shard_close(&source->shards[i]);
-    leat_inflated_close(&source->chunks);
+    leat_compressed_close(&source->chunks);
     leat_tfrecord_labels_close(source);
     leat_kept_files_close(&source->kept);
     leat_open_files_fini(&source->files);
@@ -69,7 +69,7 @@ static int open_chunks(leat_tfrecord_source *source, leat_error *err)
         const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[i]);
         if (!opened || !opened->compression)
             continue;
-        const leat_inflate_index *const index = &opened->inflated.index;
+        const leat_decompress_index *const index = &opened->compressed.index;
         const uint64_t bytes =
             index->data_bytes < index->chunk_bytes ? index->data_bytes : index->chunk_bytes;
         first = n_files++ ? first : &source->shards[i];
@@ -78,17 +78,17 @@ static int open_chunks(leat_tfrecord_source *source, leat_error *err)
     }
     if (!first)
         return LEAT_OK;
-    int rc = leat_inflated_open(&source->chunks, (size_t)n, (size_t)most, err);
+    int rc = leat_compressed_open(&source->chunks, (size_t)n, (size_t)most, err);
     if (rc < 0)
         return rc;
-    source->base.memory_bytes += leat_inflated_bytes(source->chunks);
+    source->base.memory_bytes += leat_compressed_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
         "tfrecord: %s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
         "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
         "tfrecord` makes plain files",
         first->path, n_files == 1 ? " is" : " and others are",
-        leat_tfrecord_shard_opened(first)->compression, (int)(LEAT_INFLATED_CHUNK >> 20));
+        leat_tfrecord_shard_opened(first)->compression, (int)(LEAT_COMPRESSED_CHUNK >> 20));
     source->base.notes = source->notes;
     return rc;
 }
@@ -179,11 +179,10 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (rc < 0)
         return rc;
     const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-    const leat_source_seek *const seek = &leat_tfrecord_shard_opened(s)->seek;
-    if (seek->feature < 0)
+    if (leat_tfrecord_shard_opened(s)->seek.feature < 0)
         return LEAT_OK;
-    return leat_jpeg_seek_add(seek, record - s->first, bytes + LEAT_TFRECORD_HEADER,
-                              size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
+    return leat_tfrecord_shard_add_seek(s, record - s->first, bytes + LEAT_TFRECORD_HEADER,
+                                        size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -214,8 +213,8 @@ static int describe_by(leat_tfrecord_source *source, const tfrecord_options *o, 
     if (!bytes)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %llu bytes", name, (unsigned long long)size);
     const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
-    rc = opened->compression ? leat_inflated_read(source->chunks, &opened->inflated, offset,
-                                                  (size_t)size, bytes, err)
+    rc = opened->compression ? leat_compressed_read(source->chunks, &opened->compressed, offset,
+                                                    (size_t)size, bytes, err)
                              : leat_tfrecord_read_plain(s, bytes, (size_t)size, offset, name, err);
     if (rc >= 0 && leat_tfrecord_check(bytes, (size_t)size, &by.bytes, &by.size, &inner) < 0) {
         leat_tfrecord_features_fail(err, &inner);
@@ -271,7 +270,7 @@ static void match_seeks(leat_tfrecord_source *source)
     for (size_t k = 0; k < source->n_shards; k++) {
         leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[k]);
         if (opened)
-            leat_tfrecord_shard_match(opened, &source->features);
+            leat_tfrecord_shard_match_seek(opened, &source->features);
         source->base.seek_complete &= opened && opened->seek.feature >= 0;
     }
 }
@@ -290,7 +289,7 @@ static int note_files(leat_tfrecord_source *source, size_t n, const char *path, 
     return rc;
 }
 
-/* Registers plain files with kept_files, and sets keep_bytes, can_gather and split. */
+/* Registers plain files with kept_files, and sets keep_bytes, can_gather and scatter. */
 static void set_ways(leat_tfrecord_source *source)
 {
     bool all_plain = true, all_fixed = true;
@@ -307,7 +306,7 @@ static void set_ways(leat_tfrecord_source *source)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
     source->base.can_gather = all_plain && all_fixed;
-    leat_tfrecord_split_make(source);
+    leat_tfrecord_scatter_make(source);
 }
 
 /* Called before and after opening the files: a conversion may replace them in between. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * source_zip.c: several sources side by side. Record k is element k of each, with the features of all.
- * The worker that needs a record reads it part by part. The orders of the parts must be the same in
+ * The worker that needs a record reads it child by child. The orders of the children must be the same in
  * every epoch, because their elements belong together. */
 #include <stdlib.h>
 #include <string.h>
@@ -18,87 +18,88 @@ static const leat_option options[] = { LEAT_SOURCES_ROW(zip_options), LEAT_OPTIO
 
 typedef struct zip_source {
     leat_source base;
-    leat_source_parts parts;
+    leat_source_children children;
 } zip_source;
 
-/* Returns the record of element k of a part. */
-static uint64_t record_of(const leat_nested_part *part, uint64_t k)
+/* Returns the record of element k of a child. */
+static uint64_t record_of(const leat_nested_child *child, uint64_t k)
 {
     uint64_t record = k, epoch = 0;
-    leat_order_walk(&part->order, NULL, NULL, 0, &record, &epoch);
+    leat_order_walk(&child->order, NULL, NULL, 0, &record, &epoch);
     return record;
 }
 
 static int load(const leat_source *base, uint64_t k, leat_scratch *scratch, leat_view *features,
                 size_t *n_read, leat_error *err)
 {
-    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
-    for (size_t i = 0; i < parts->n; i++) {
-        const leat_nested_part *const part = &parts->list[i];
+    const leat_source_children *const children = &((const zip_source *)base)->children;
+    for (size_t i = 0; i < children->n; i++) {
+        const leat_nested_child *const child = &children->list[i];
         const int rc =
-            leat_source_fetch(part->source, record_of(part, k), scratch, features, n_read, err);
+            leat_source_fetch(child->source, record_of(child, k), scratch, features, n_read, err);
         if (rc < 0)
             return leat_fail_in(err, rc, "source %zu: ", i + 1);
-        features += part->source->n_features;
+        features += child->source->n_features;
     }
     return LEAT_OK;
 }
 
 static void hint(const leat_source *base, uint64_t k)
 {
-    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
-    for (size_t i = 0; i < parts->n; i++)
-        if (parts->list[i].source->table->hint)
-            parts->list[i].source->table->hint(parts->list[i].source,
-                                               record_of(&parts->list[i], k));
+    const leat_source_children *const children = &((const zip_source *)base)->children;
+    for (size_t i = 0; i < children->n; i++)
+        if (children->list[i].source->table->hint)
+            children->list[i].source->table->hint(children->list[i].source,
+                                                  record_of(&children->list[i], k));
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
-    return leat_nested_stamp(&((const zip_source *)base)->parts, out, err);
+    return leat_nested_stamp(&((const zip_source *)base)->children, out, err);
 }
 
 static void describe(const leat_source *base, uint64_t k, char *text, size_t size)
 {
-    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
+    const leat_source_children *const children = &((const zip_source *)base)->children;
     size_t used = 0;
     if (size)
         *text = 0;
-    for (size_t i = 0; i < parts->n && used < size; i++) {
-        const leat_source *const part = parts->list[i].source;
+    for (size_t i = 0; i < children->n && used < size; i++) {
+        const leat_source *const child = children->list[i].source;
         used += (size_t)snprintf(text + used, size - used, "%s", i ? " with " : "");
         if (used < size)
-            part->table->describe(part, record_of(&parts->list[i], k), text + used, size - used);
+            child->table->describe(child, record_of(&children->list[i], k), text + used,
+                                   size - used);
         used += used < size ? strlen(text + used) : 0;
     }
 }
 
 static const char *file_of(const leat_source *base, uint64_t k)
 {
-    const leat_nested_part *const part = &((const zip_source *)base)->parts.list[0];
-    const leat_source_table *const table = part->source->table;
-    return table->file ? table->file(part->source, record_of(part, k)) : NULL;
+    const leat_nested_child *const child = &((const zip_source *)base)->children.list[0];
+    const leat_source_table *const table = child->source->table;
+    return table->file ? table->file(child->source, record_of(child, k)) : NULL;
 }
 
 static void close_zip(leat_source *base)
 {
     zip_source *const source = (zip_source *)base;
-    leat_nested_close(&source->parts);
+    leat_nested_close(&source->children);
     free(source);
 }
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int fail_clash(const leat_source_parts *parts, size_t i, size_t other, const char *name,
-                      leat_error *err)
+static int fail_clash(const leat_source_children *children, size_t i, size_t other,
+                      const char *name, leat_error *err)
 {
     char a[200], b[200];
-    return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
+    return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
                           "zip: %s and %s both have a tensor '%s': give it another name in one of "
                           "them, such as `features: {%s_%zu: {key: KEY}}` with its key in the "
                           "records, as `leat inspect FILE` shows it",
-                          leat_nested_part_name(parts, other, a, sizeof a),
-                          leat_nested_part_name(parts, i, b, sizeof b), name, name, i + 1);
+                          leat_nested_child_name(children, other, a, sizeof a),
+                          leat_nested_child_name(children, i, b, sizeof b), name, name, i + 1);
 }
 
 static bool has_feature(const leat_source *source, const char *name)
@@ -109,39 +110,40 @@ static bool has_feature(const leat_source *source, const char *name)
     return false;
 }
 
-/* Appends the features of part i. */
-static int add_features(const leat_source_parts *parts, size_t i, leat_source *whole,
+/* Appends the features of child i. */
+static int add_features(const leat_source_children *children, size_t i, leat_source *whole,
                         leat_error *err)
 {
-    const leat_source *const source = parts->list[i].source;
+    const leat_source *const source = children->list[i].source;
     if (whole->n_features + source->n_features > LEAT_MAX_FEATURES)
-        return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG, "zip: more than %d tensors",
-                              LEAT_MAX_FEATURES);
+        return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
+                              "zip: more than %d tensors", LEAT_MAX_FEATURES);
     for (int32_t k = 0; k < source->n_features; k++) {
         for (size_t other = 0; other < i; other++)
-            if (has_feature(parts->list[other].source, source->features[k].name))
-                return fail_clash(parts, i, other, source->features[k].name, err);
+            if (has_feature(children->list[other].source, source->features[k].name))
+                return fail_clash(children, i, other, source->features[k].name, err);
         whole->features[whole->n_features++] = source->features[k];
     }
     return LEAT_OK;
 }
 
-static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
+static int add_child(const leat_source_children *children, size_t i, leat_source *whole,
+                     leat_error *err)
 {
-    const leat_nested_part *const part = &parts->list[i];
-    const uint64_t n = part->order.n_samples;
-    if (!leat_combine_is_static(&part->order))
-        return leat_node_fail(part->where, err, LEAT_E_CONFIG,
+    const leat_nested_child *const child = &children->list[i];
+    const uint64_t n = child->order.n_samples;
+    if (!leat_combine_is_static(&child->order))
+        return leat_node_fail(child->where, err, LEAT_E_CONFIG,
                               "zip: the order of a source must be the same in every epoch, because "
                               "the elements belong together: put shuffle and repeat into the "
                               "pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
-    leat_nested_part_count(part, whole);
+    leat_nested_child_count(child, whole);
     if (!whole->n_classes) {
-        whole->n_classes = part->source->n_classes;
-        whole->class_names = part->source->class_names;
+        whole->n_classes = child->source->n_classes;
+        whole->class_names = child->source->class_names;
     }
-    return add_features(parts, i, whole, err);
+    return add_features(children, i, whole, err);
 }
 
 static int open_zip(const void *opts, const leat_node *where, const leat_source_setting *setting,
@@ -152,12 +154,12 @@ static int open_zip(const void *opts, const leat_node *where, const leat_source_
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
-    int rc = leat_nested_open("zip", o->sources, where, setting, &source->parts, err);
-    source->base.notes = source->parts.notes;
-    for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
-        rc = add_part(&source->parts, i, &source->base, err);
+    int rc = leat_nested_open("zip", o->sources, where, setting, &source->children, err);
+    source->base.notes = source->children.notes;
+    for (size_t i = 0; i < source->children.n && rc >= 0; i++)
+        rc = add_child(&source->children, i, &source->base, err);
     if (rc >= 0)
-        leat_nested_seek(&source->parts, &source->base);
+        leat_nested_seek(&source->children, &source->base);
     if (rc < 0)
         close_zip(&source->base);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record), tfrecord_late.c (files
- * that are opened later), tfrecord_load.c (kept and compressed files, many rows at once) and tfrecord_split.c (large
+ * that are opened later), tfrecord_load.c (kept and compressed files, many rows at once) and tfrecord_scatter.c (large
  * values, straight into their rows). Const after open, except for files that are opened later, `kept` and `chunks`, which
  * any thread may use. */
 #ifndef LEAT_TFRECORD_IMPL_H
@@ -18,12 +18,12 @@ typedef struct leat_tfrecord_value {
 } leat_tfrecord_value;
 
 /* Where the large values are in records that are built like the one that has set the features. */
-typedef struct leat_tfrecord_split {
+typedef struct leat_tfrecord_scatter {
     int32_t n_values;                                 /* 0: it has none */
     leat_tfrecord_value values[LEAT_LAYOUT_FEATURES]; /* in order of place */
     size_t record_bytes, rest_bytes;                  /* with its frame; of these, not in values */
     leat_example_layout rest;                         /* of a record without these values */
-} leat_tfrecord_split;
+} leat_tfrecord_scatter;
 
 typedef struct leat_tfrecord_late leat_tfrecord_late;
 
@@ -35,15 +35,15 @@ typedef struct leat_tfrecord_source {
     leat_tfrecord_late *late; /* NULL: all files are opened with the source */
     leat_tfrecord_shard *shards;
     size_t n_shards;
-    leat_inflated *chunks; /* of compressed files; NULL: there are none */
-    bool skips_damage;     /* each place of damage counts as one record, see index.h */
-    bool verifies_always;  /* nothing is noted of kept records */
-    char *notes;           /* the same as base.notes */
-    char *class_text;      /* what base.class_names point into */
+    leat_compressed *chunks; /* of compressed files; NULL: there are none */
+    bool skips_damage;       /* each place of damage counts as one record, see index.h */
+    bool verifies_always;    /* nothing is noted of kept records */
+    char *notes;             /* the same as base.notes */
+    char *class_text;        /* what base.class_names point into */
     leat_tfrecord_features features;
-    leat_kept_files *kept;      /* plain files, once `keep` was called */
-    leat_example_layout layout; /* of the record that has set the features */
-    leat_tfrecord_split split;  /* the same */
+    leat_kept_files *kept;         /* plain files, once `keep` was called */
+    leat_example_layout layout;    /* of the record that has set the features */
+    leat_tfrecord_scatter scatter; /* the same */
 } leat_tfrecord_source;
 
 /* A record to make a row of. */
@@ -107,12 +107,12 @@ int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, 
                               leat_error *err);
 void leat_tfrecord_labels_close(leat_tfrecord_source *source);
 
-/* --- tfrecord_split.c ----------------------------------------------------------------------------- */
+/* --- tfrecord_scatter.c ----------------------------------------------------------------------------- */
 /* Call it when layout and features are known. */
-void leat_tfrecord_split_make(leat_tfrecord_source *source);
+void leat_tfrecord_scatter_make(leat_tfrecord_source *source);
 /* Makes row i and those behind it whose records are its neighbours in the file, with one read. Returns how many; 0:
  * the records have no large values, are built differently, are damaged, or are not in the page cache. */
-uint64_t leat_tfrecord_split_read(const leat_tfrecord_source *source, leat_gather *g,
-                                  const leat_tfrecord_place *places, uint64_t i, uint64_t n);
+uint64_t leat_tfrecord_scatter_read(const leat_tfrecord_source *source, leat_gather *g,
+                                    const leat_tfrecord_place *places, uint64_t i, uint64_t n);
 
 #endif

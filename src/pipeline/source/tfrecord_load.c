@@ -13,7 +13,6 @@
 #include "base/scratch.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
-#include "pread_once.h"
 #include "tfrecord_impl.h"
 
 int leat_tfrecord_read_plain(leat_tfrecord_shard *s, uint8_t *to, size_t size, uint64_t offset,
@@ -74,7 +73,7 @@ static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfreco
     }
     const int rc =
         opened->compression
-            ? leat_inflated_read(source->chunks, &opened->inflated, offset, size, bytes, err)
+            ? leat_compressed_read(source->chunks, &opened->compressed, offset, size, bytes, err)
             : leat_tfrecord_read_plain(s, bytes, size, offset, NULL, err);
     *n_read += rc < 0 ? 0 : size;
     return rc < 0 ? NULL : bytes;
@@ -167,7 +166,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
             break;
         n++;
         leat_index_fetch(&leat_tfrecord_shard_opened(s)->index, g->records[i] - s->first);
-        __builtin_prefetch(leat_kept_files_mark(source->kept, &s->kept, g->records[i] - s->first));
+        __builtin_prefetch(leat_kept_files_flag(source->kept, &s->kept, g->records[i] - s->first));
     }
     for (uint64_t i = 0; i < n; i++) {
         leat_tfrecord_place *const at = &out[i];
@@ -265,7 +264,7 @@ static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at,
         return NULL;
     bool all = asks && leat_source_pread_cached(fd, bytes, size, at->offset);
     g->waited |= asks && !all;
-    all = all || leat_pread_once(fd, bytes, size, at->offset) ||
+    all = all || leat_source_pread_once(fd, bytes, size, at->offset) ||
           leat_source_pread(fd, bytes, size, at->offset, NULL, NULL) >= 0;
     leat_open_file_release(&at->shard->file);
     return all ? bytes : NULL;
@@ -336,7 +335,7 @@ static uint64_t gather_next(const leat_tfrecord_source *source, leat_gather *g,
 {
     if (!places[i].bytes) {
         leat_scratch_rewind(g->scratch, mark);
-        const uint64_t n_made = leat_tfrecord_split_read(source, g, places, i, n);
+        const uint64_t n_made = leat_tfrecord_scatter_read(source, g, places, i, n);
         if (n_made)
             return n_made;
         leat_scratch_rewind(g->scratch, mark);

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/digest.h"
+#include "base/scratch.h"
 #include "formats/format.h"
+#include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 #include "tfrecord_features.h"
 
@@ -19,8 +22,8 @@ void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
     leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(shard);
     if (opened) {
         leat_index_close(&opened->index);
-        leat_inflate_index_close(&opened->inflated.index);
-        leat_jpeg_seek_close(&opened->seek);
+        leat_decompress_index_close(&opened->compressed.index);
+        leat_jpeg_index_close(&opened->seek.index);
     }
     free(opened);
     atomic_init(&shard->opened, NULL);
@@ -35,9 +38,23 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
         return LEAT_FORMAT_BAD;
     if (!opened->compression)
         return leat_index_extent(&opened->index, record, offset, size);
-    *offset = opened->inflated.index.begins[record];
-    *size = opened->inflated.index.begins[record + 1] - *offset;
+    *offset = opened->compressed.index.begins[record];
+    *size = opened->compressed.index.begins[record + 1] - *offset;
     return LEAT_FORMAT_OK;
+}
+
+/* Opens the index of JPEG files if it exists and fits; otherwise notes that in the source. */
+static void open_seek(leat_tfrecord_shard *s, leat_tfrecord_opened *o, leat_source *seen)
+{
+    leat_format_error why;
+    o->seek.feature = -1;
+    const int rc = leat_jpeg_index_open(s->path, o->index.data_bytes, o->index.n_records,
+                                        &o->seek.index, &why);
+    if (rc == LEAT_FORMAT_OK)
+        return;
+    seen->seek_complete = false;
+    if (rc != LEAT_FORMAT_END && !seen->seek_note[0])
+        snprintf(seen->seek_note, sizeof seen->seek_note, "%.190s", why.text);
 }
 
 static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips_damage,
@@ -50,7 +67,7 @@ static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skip
     leat_format_error why;
     if (leat_index_open(s->path, flags, &o->index, &why) < 0)
         return leat_tfrecord_features_fail(err, &why);
-    leat_jpeg_seek_open(&o->seek, s->path, o->index.data_bytes, o->index.n_records, seen);
+    open_seek(s, o, seen);
     /* The index was made from the path. Check that it belongs to the open file. */
     const leat_file_watch_id id = { o->index.data_bytes, o->index.data_mtime_ns };
     const int rc = leat_file_watch_same(&id, s->file.fd, s->path, err);
@@ -68,10 +85,11 @@ static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skip
 static int open_compressed(leat_tfrecord_shard *s, leat_tfrecord_opened *o,
                            const leat_file_watch_id *id, leat_source *seen, leat_error *err)
 {
-    leat_inflate_index *const index = &o->inflated.index;
+    leat_decompress_index *const index = &o->compressed.index;
     leat_format_error why;
-    o->inflated.file = &s->file;
-    int rc = leat_inflate_index_build(s->file.fd, o->compression, LEAT_INFLATED_CHUNK, index, &why);
+    o->compressed.file = &s->file;
+    int rc =
+        leat_decompress_index_build(s->file.fd, o->compression, LEAT_COMPRESSED_CHUNK, index, &why);
     /* If the file was changed meanwhile, report the change: it explains other errors. */
     const int changed = leat_file_watch_same(id, s->file.fd, s->path, err);
     if (changed < 0)
@@ -136,11 +154,14 @@ static int open_file(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips
                      (unsigned long long)s->listed->n_records);
 }
 
-void leat_tfrecord_shard_match(leat_tfrecord_opened *opened, const leat_tfrecord_features *features)
+void leat_tfrecord_shard_match_seek(leat_tfrecord_opened *opened,
+                                    const leat_tfrecord_features *features)
 {
-    for (int32_t i = 0; features->base && i < features->base->n_features; i++)
-        if (features->wanted[i].kind == LEAT_FEATURE_BYTES)
-            leat_jpeg_seek_offer(&opened->seek, i, features->wanted[i].key);
+    const leat_jpeg_index *const index = &opened->seek.index;
+    for (int32_t i = 0; index->memory && features->base && i < features->base->n_features; i++)
+        if (features->wanted[i].kind == LEAT_FEATURE_BYTES &&
+            !strcmp(features->wanted[i].key, index->key))
+            opened->seek.feature = i;
 }
 
 void leat_tfrecord_shard_init(leat_tfrecord_shard *s, const leat_tfrecord_listed *listed)
@@ -170,7 +191,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, leat_open_files *files, boo
         s->n_records = opened->n_records;
         s->bytes = opened->bytes;
     }
-    leat_tfrecord_shard_match(opened, features);
+    leat_tfrecord_shard_match_seek(opened, features);
     leat_open_file_add(&s->file, files);
     atomic_store_explicit(&s->opened, opened, memory_order_release);
     return LEAT_OK;
@@ -183,4 +204,24 @@ void leat_tfrecord_shard_count(leat_tfrecord_shard *s, leat_source *source)
     source->n_files++;
     source->n_records += s->n_records;
     source->digest = leat_digest_chain(source->digest, leat_digest_row(facts, 16, source->n_files));
+}
+
+int leat_tfrecord_shard_add_seek(const leat_tfrecord_shard *shard, uint64_t record,
+                                 const uint8_t *payload, size_t payload_size, leat_scratch *scratch,
+                                 leat_view *features, leat_error *err)
+{
+    const leat_tfrecord_seek *const seek = &leat_tfrecord_shard_opened(shard)->seek;
+    /* The CRC of the data follows it in the framing. */
+    const leat_jpeg_index_id id = { payload_size, leat_load_u32(payload + payload_size) };
+    const uint8_t *table = NULL;
+    size_t n = 0;
+    const int rc = leat_jpeg_index_find(&seek->index, record, &id, &table, &n);
+    if (rc == LEAT_FORMAT_OK && !n)
+        return LEAT_OK;
+    leat_seek *const out = leat_scratch_take(scratch, sizeof *out);
+    if (!out)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes do not fit in scratch", sizeof *out);
+    *out = (leat_seek){ .table = table, .bytes = n, .refused = rc != LEAT_FORMAT_OK };
+    features[seek->feature].seek = out;
+    return LEAT_OK;
 }

@@ -6,19 +6,26 @@
 #define LEAT_TFRECORD_SHARD_H
 
 #include "formats/index.h"
-#include "jpeg_seek.h"
+#include "formats/jpeg_index.h"
 #include "kept_files.h"
 #include "open_files.h"
-#include "source_inflated.h"
+#include "source_compressed.h"
 #include "tfrecord_features.h"
 #include "tfrecord_list.h"
+
+/* The optional index of JPEG files beside a file. One that is missing or does not fit is no error: only the speed
+ * differs. Zeroed: none. */
+typedef struct leat_tfrecord_seek {
+    leat_jpeg_index index;
+    int32_t feature; /* of the source, that it belongs to; -1: none */
+} leat_tfrecord_seek;
 
 /* What is known of a file that was opened. */
 typedef struct leat_tfrecord_opened {
     leat_index index;
-    const char *compression; /* "GZIP" or "ZLIB": use `inflated`. NULL: use `index` */
-    leat_inflated_file inflated;
-    leat_source_seek seek;
+    const char *compression; /* "GZIP" or "ZLIB": use `compressed`. NULL: use `index` */
+    leat_compressed_file compressed;
+    leat_tfrecord_seek seek;
     uint64_t bytes, n_records; /* including places of damage */
 } leat_tfrecord_opened;
 
@@ -49,9 +56,9 @@ void leat_tfrecord_shard_init(leat_tfrecord_shard *out, const leat_tfrecord_list
 int leat_tfrecord_shard_open(leat_tfrecord_shard *shard, leat_open_files *files, bool skips_damage,
                              leat_source *seen, const leat_tfrecord_features *features,
                              leat_error *err);
-/* Finds the feature that an index of JPEG files is for. */
-void leat_tfrecord_shard_match(leat_tfrecord_opened *opened,
-                               const leat_tfrecord_features *features);
+/* Finds the feature that its index of JPEG files is for. */
+void leat_tfrecord_shard_match_seek(leat_tfrecord_opened *opened,
+                                    const leat_tfrecord_features *features);
 /* Adds its records to those of the source, as its next file. */
 void leat_tfrecord_shard_count(leat_tfrecord_shard *shard, leat_source *source);
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
@@ -60,5 +67,13 @@ void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
  * returns  LEAT_FORMAT_OK, or LEAT_FORMAT_BAD if the index is damaged there */
 int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record, uint64_t *offset,
                                uint64_t *size);
+
+/* Attaches the entry of a record in the index of JPEG files to its view; the file has one that fits.
+ * record   from 0 in this file
+ * payload  data of the record inside its framing, checked
+ * returns  LEAT_OK or LEAT_E_NOMEM */
+int leat_tfrecord_shard_add_seek(const leat_tfrecord_shard *shard, uint64_t record,
+                                 const uint8_t *payload, size_t payload_size, leat_scratch *scratch,
+                                 leat_view *features, leat_error *err);
 
 #endif

@@ -98,7 +98,7 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
 
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
 {
-    leat_arm_room room = { .n = 0 };
+    leat_arm_total total = { .n = 0 };
     int rc;
     d->arm.step_ns = (int64_t)(d->options->step_ms * 1e6);
     if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
@@ -106,7 +106,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
          (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
-        (rc = leat_arm_room_open(&room, &d->arm, err)) < 0 ||
+        (rc = leat_arm_total_open(&total, &d->arm, err)) < 0 ||
         (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0)
         return rc;
     d->from_ns += d->arm.once.fill_ns; /* that has a limit of its own */

@@ -60,17 +60,17 @@ static int64_t outputs_limit(const leat_trainer *trainer)
 int leat_class_ask_open(const leat_trainer *trainer, leat_class_metrics **out, leat_error *err)
 {
     const bool auc = asks_auc(trainer);
-    const leat_class_room room = { auc, auc ? outputs_limit(trainer) : 0,
-                                   trainer->machine.memory_why };
-    return leat_class_metrics_open(&trainer->model, &room, out, err);
+    const leat_class_limit limit = { auc, auc ? outputs_limit(trainer) : 0,
+                                     trainer->machine.memory_why };
+    return leat_class_metrics_open(&trainer->model, &limit, out, err);
 }
 
 int leat_class_ask_memory(leat_trainer *trainer, int64_t samples, leat_error *err)
 {
     if (!asks_auc(trainer) || samples <= 0 || trainer->info.simulated)
         return LEAT_OK;
-    const leat_class_room room = { true, outputs_limit(trainer), trainer->machine.memory_why };
+    const leat_class_limit limit = { true, outputs_limit(trainer), trainer->machine.memory_why };
     const int64_t bytes = leat_class_metrics_bytes(&trainer->model, samples);
     trainer->metrics_bytes = bytes > trainer->metrics_bytes ? bytes : trainer->metrics_bytes;
-    return leat_class_metrics_fits(&trainer->model, &room, samples, err);
+    return leat_class_metrics_fits(&trainer->model, &limit, samples, err);
 }

@@ -26,7 +26,7 @@ struct leat_class_metrics {
     uint64_t rows;                         /* that count */
     uint64_t *samples, *predicted, *right; /* [classes] */
     /* Kept outputs, for AUC. */
-    leat_class_room allowed;
+    leat_class_limit allowed;
     bool finite;    /* all of them */
     int64_t room;   /* rows they have memory for */
     float *outputs; /* [room][n] */
@@ -63,21 +63,22 @@ int64_t leat_class_metrics_bytes(const leat_model *model, int64_t samples)
     return samples * row_bytes(n_outputs(model));
 }
 
-int leat_class_metrics_fits(const leat_model *model, const leat_class_room *room, int64_t samples,
+int leat_class_metrics_fits(const leat_model *model, const leat_class_limit *limit, int64_t samples,
                             leat_error *err)
 {
     const int64_t n = n_outputs(model);
-    if (samples <= room->limit / row_bytes(n))
+    if (samples <= limit->bytes / row_bytes(n))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_NOMEM,
                      "AUC keeps %lld output%s of every sample: %s for %lld samples, but %s can be "
                      "used for it (%s): leave out auc, or evaluate fewer samples",
                      (long long)n, n == 1 ? "" : "s",
                      leat_figure_bytes((double)(samples * row_bytes(n))).text, (long long)samples,
-                     leat_figure_bytes(room->limit > 0 ? (double)room->limit : 0).text, room->why);
+                     leat_figure_bytes(limit->bytes > 0 ? (double)limit->bytes : 0).text,
+                     limit->why);
 }
 
-int leat_class_metrics_open(const leat_model *model, const leat_class_room *room,
+int leat_class_metrics_open(const leat_model *model, const leat_class_limit *limit,
                             leat_class_metrics **out, leat_error *err)
 {
     leat_class_metrics *m = calloc(1, sizeof *m);
@@ -87,7 +88,7 @@ int leat_class_metrics_open(const leat_model *model, const leat_class_room *room
                                    .n = n_outputs(model),
                                    .classes = leat_class_metrics_classes(model),
                                    .binary = model->loss == &leat_loss_binary_cross_entropy,
-                                   .allowed = *room,
+                                   .allowed = *limit,
                                    .finite = true };
         if (m->binary && !((const leat_binary_options *)model->loss_options)->with_logits)
             m->middle = 0.5f;
@@ -144,7 +145,7 @@ static int make_room(leat_class_metrics *m, int64_t rows, leat_error *err)
     const int rc = leat_class_metrics_fits(m->model, &m->allowed, rows, err);
     if (rc < 0)
         return rc;
-    const int64_t most = m->allowed.limit / row_bytes(m->n), twice = 2 * m->room;
+    const int64_t most = m->allowed.bytes / row_bytes(m->n), twice = 2 * m->room;
     const int64_t room = rows > twice ? rows : twice > most ? most : twice;
     const size_t values = (size_t)(room * m->n);
     if (!grow(&m->outputs, values * sizeof *m->outputs) || !grow(&m->is, values) ||

@@ -20,17 +20,17 @@ int64_t leat_class_metrics_classes(const leat_model *model);
 int64_t leat_class_metrics_bytes(const leat_model *model, int64_t samples);
 
 /* Of kept outputs. */
-typedef struct leat_class_room {
+typedef struct leat_class_limit {
     bool keep;       /* false: none are kept, and there is no AUC */
-    int64_t limit;   /* bytes that can be used */
+    int64_t bytes;   /* that can be used */
     const char *why; /* the reason for no more; borrowed */
-} leat_class_room;
+} leat_class_limit;
 
 /* LEAT_OK, or LEAT_E_NOMEM if the outputs of this many samples take more. */
-int leat_class_metrics_fits(const leat_model *model, const leat_class_room *room, int64_t samples,
+int leat_class_metrics_fits(const leat_model *model, const leat_class_limit *limit, int64_t samples,
                             leat_error *err);
 /* model: borrowed; it has classes. Returns LEAT_OK, LEAT_E_NOMEM. */
-int leat_class_metrics_open(const leat_model *model, const leat_class_room *room,
+int leat_class_metrics_open(const leat_model *model, const leat_class_limit *limit,
                             leat_class_metrics **out, leat_error *err);
 /* Frees. Takes NULL. */
 void leat_class_metrics_close(leat_class_metrics **metrics);

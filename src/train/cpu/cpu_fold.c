@@ -75,7 +75,7 @@ void leat_cpu_fold(leat_program *p)
 
 static const float *values_of(const leat_net *net, const leat_model_layer *l, int32_t k)
 {
-    return net->slots[LEAT_SLOT_WEIGHT] + net->model->params[l->first_param + k].at;
+    return net->arenas[LEAT_VALUES_WEIGHT] + net->model->params[l->first_param + k].at;
 }
 
 void leat_cpu_fold_weights(const leat_net *net, const leat_cpu_pack *pack, float *weights)

@@ -94,15 +94,17 @@ static bool next_piece(const norm *o, piece *p)
     return true;
 }
 
-static const float *in_piece(const norm *o, int k, const piece *p, int room)
+/* A piece of input k as floats: in place, or converted into a buffer of scratch. */
+static const float *read_piece(const norm *o, int k, const piece *p, int buffer)
 {
     return leat_cpu_floats(o->call->net, o->call->in[k], o->call->in_spec[k]->type, p->at,
-                           p->n * o->n, leat_cpu_room(o->call, room));
+                           p->n * o->n, leat_cpu_buffer(o->call, buffer));
 }
 
-static float *out_piece(const norm *o, const piece *p, int room)
+/* Where to write a piece of the output as floats; leat_cpu_put() then converts it. */
+static float *piece_to_write(const norm *o, const piece *p, int buffer)
 {
-    return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_room(o->call, room));
+    return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_buffer(o->call, buffer));
 }
 
 static void put_piece(const norm *o, const piece *p, const float *y)
@@ -131,8 +133,8 @@ enum { FLOAT_PIXELS = 1024 }; /* pixels whose sums may be float */
 static int add_statistics(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    float *sum = leat_cpu_room(call, 3), *squares = leat_cpu_room(call, 4);
-    float *origin = leat_cpu_room(call, 5);
+    float *sum = leat_cpu_buffer(call, 3), *squares = leat_cpu_buffer(call, 4);
+    float *origin = leat_cpu_buffer(call, 5);
     double *sums = sums_of(o.saved, call->shard, 0);
     size_t pixels = 0;
     const float *first =
@@ -148,7 +150,7 @@ static int add_statistics(const leat_cpu_call *call)
     for (piece p = { 0 }; next_piece(&o, &p);) {
         if (!p.counts)
             continue;
-        call->net->loops->norm_sums(in_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
+        call->net->loops->norm_sums(read_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
                                     p.n * o.n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(&o, sum, squares);
@@ -171,7 +173,7 @@ static int64_t valid_rows(const leat_net *net, int32_t shard)
 
 static float *weight_of(const leat_net *net, const leat_model_layer *l, int32_t k)
 {
-    return net->slots[LEAT_SLOT_WEIGHT] + net->model->params[l->first_param + k].at;
+    return net->arenas[LEAT_VALUES_WEIGHT] + net->model->params[l->first_param + k].at;
 }
 
 static double pixels_of(const leat_model_layer *l, const leat_cpu_saved *s)
@@ -241,8 +243,8 @@ static int normalise(const norm *o, const leat_cpu_norm_factors *f)
 {
     const leat_cpu_call *call = o->call;
     for (piece p = { 0 }; next_piece(o, &p);) {
-        float *y = out_piece(o, &p, 1);
-        call->net->loops->norm(f, in_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
+        float *y = piece_to_write(o, &p, 1);
+        call->net->loops->norm(f, read_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
         if (call->op->act != LEAT_ACT_NONE)
             call->net->loops->act(call->op->act, call->op->alpha, y, y, p.n * o->n);
         put_piece(o, &p, y);
@@ -267,8 +269,8 @@ static double fixed_deviation(const leat_cpu_call *call, size_t c)
 static int norm_fixed(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
-    float *addend = leat_cpu_room(call, 5);
+    float *center = leat_cpu_buffer(call, 3), *factor = leat_cpu_buffer(call, 4);
+    float *addend = leat_cpu_buffer(call, 5);
     const leat_cpu_norm_factors f = { .center = center, .factor = factor, .addend = addend };
     memcpy(center, leat_cpu_weight(call, MEAN), o.n * sizeof *center);
     memcpy(addend, leat_cpu_weight(call, SHIFT), o.n * sizeof *addend);
@@ -290,15 +292,15 @@ static const float *before_act(const norm *o, const piece *p, const float *x, co
     const leat_cpu_call *call = o->call;
     const leat_act act = call->op->act;
     const size_t n = p->n * o->n;
-    float *dz = out_piece(o, p, 3);
+    float *dz = piece_to_write(o, p, 3);
     if (act == LEAT_ACT_NONE) {
         if (dz != dy)
             memcpy(dz, dy, n * sizeof *dz);
         return dz;
     }
-    const float *of = leat_act_from_output(act) ? in_piece(o, 2, p, 2) : NULL;
+    const float *of = leat_act_from_output(act) ? read_piece(o, 2, p, 2) : NULL;
     if (!of) {
-        float *z = leat_cpu_room(call, 2);
+        float *z = leat_cpu_buffer(call, 2);
         call->net->loops->norm(f, x, z, o->wide, n);
         of = z;
     }
@@ -310,14 +312,14 @@ static int add_gradients(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_cpu_norm_factors f = factors_of(o.saved);
-    float *sum = leat_cpu_room(call, 4), *dot = leat_cpu_room(call, 5);
+    float *sum = leat_cpu_buffer(call, 4), *dot = leat_cpu_buffer(call, 5);
     size_t pixels = 0;
     memset(sums_of(o.saved, call->shard, SUM), 0, 2 * o.n * sizeof(double));
     memset(sum, 0, o.wide * sizeof *sum);
     memset(dot, 0, o.wide * sizeof *dot);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *x = in_piece(&o, 1, &p, 0);
-        const float *dz = before_act(&o, &p, x, in_piece(&o, 0, &p, 1), &f);
+        const float *x = read_piece(&o, 1, &p, 0);
+        const float *dz = before_act(&o, &p, x, read_piece(&o, 0, &p, 1), &f);
         put_piece(&o, &p, dz);
         if (!p.counts)
             continue;
@@ -372,10 +374,10 @@ static int apply_gradients(const leat_cpu_call *call)
     const leat_cpu_norm_factors f = grad_factors_of(o.saved);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *dz = leat_cpu_floats(call->net, call->out[0], o.type, p.at, p.n * o.n,
-                                          leat_cpu_room(call, 1));
-        float *dx = out_piece(&o, &p, 2);
+                                          leat_cpu_buffer(call, 1));
+        float *dx = piece_to_write(&o, &p, 2);
         if (p.counts)
-            call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
+            call->net->loops->norm_grad(read_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
         else
             memset(dx, 0, p.n * o.n * sizeof *dx);
         put_piece(&o, &p, dx);
@@ -389,8 +391,8 @@ static int apply_gradients(const leat_cpu_call *call)
 static void fixed_grads(const norm *o)
 {
     const leat_cpu_call *call = o->call;
-    float *center = leat_cpu_room(call, 3), *sum = leat_cpu_room(call, 4);
-    float *dot = leat_cpu_room(call, 5);
+    float *center = leat_cpu_buffer(call, 3), *sum = leat_cpu_buffer(call, 4);
+    float *dot = leat_cpu_buffer(call, 5);
     float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
     const double *sums = sums_of(o->saved, call->shard, SUM);
     size_t pixels = 0;
@@ -402,8 +404,8 @@ static void fixed_grads(const norm *o)
     for (piece p = { 0 }; next_piece(o, &p);) {
         if (!p.counts)
             continue;
-        call->net->loops->norm_grad_sums(in_piece(o, 1, &p, 0), in_piece(o, 0, &p, 1), center, sum,
-                                         dot, o->wide, p.n * o->n);
+        call->net->loops->norm_grad_sums(read_piece(o, 1, &p, 0), read_piece(o, 0, &p, 1), center,
+                                         sum, dot, o->wide, p.n * o->n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(o, sum, dot);
             pixels = 0;
@@ -420,15 +422,15 @@ static void fixed_grads(const norm *o)
 static void fixed_data(const norm *o)
 {
     const leat_cpu_call *call = o->call;
-    float *factor = leat_cpu_room(call, 3), *zeros = leat_cpu_room(call, 4);
+    float *factor = leat_cpu_buffer(call, 3), *zeros = leat_cpu_buffer(call, 4);
     const leat_cpu_norm_factors f = { .center = zeros, .factor = factor, .addend = zeros };
     memset(zeros, 0, o->wide * sizeof *zeros);
     for (size_t c = 0; c < o->n; c++)
         factor[c] = (float)((double)leat_cpu_weight(call, SCALE)[c] / fixed_deviation(call, c));
     widen(factor, o->n);
     for (piece p = { 0 }; next_piece(o, &p);) {
-        const float *dy = in_piece(o, 0, &p, 1);
-        float *dx = out_piece(o, &p, 2);
+        const float *dy = read_piece(o, 0, &p, 1);
+        float *dx = piece_to_write(o, &p, 2);
         if (p.counts)
             call->net->loops->norm(&f, dy, dx, o->wide, p.n * o->n);
         else
@@ -466,8 +468,8 @@ static int layer_norm(const leat_cpu_call *call)
     const norm o = norm_of(call);
     const float *scale = leat_cpu_weight(call, SCALE), *shift = leat_cpu_weight(call, SHIFT);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *x = in_piece(&o, 0, &p, 0);
-        float *y = out_piece(&o, &p, 1);
+        const float *x = read_piece(&o, 0, &p, 0);
+        float *y = piece_to_write(&o, &p, 1);
         for (size_t i = 0; i < p.n * o.n; i += o.n) {
             double mean, inverse;
             pixel_statistics(x + i, o.n, (double)call->op->epsilon, &mean, &inverse);
@@ -511,8 +513,8 @@ static int layer_norm_grad(const leat_cpu_call *call)
     if (dshift)
         memset(dshift, 0, o.n * sizeof *dshift);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *dy = in_piece(&o, 0, &p, 0), *x = in_piece(&o, 1, &p, 1);
-        float *dx = out_piece(&o, &p, 2);
+        const float *dy = read_piece(&o, 0, &p, 0), *x = read_piece(&o, 1, &p, 1);
+        float *dx = piece_to_write(&o, &p, 2);
         for (size_t i = 0; i < p.n * o.n; i += o.n)
             layer_norm_grad_pixel(x + i, dy + i, leat_cpu_weight(call, SCALE), o.n,
                                   (double)call->op->epsilon, dx + i, dscale, dshift);

@@ -6,7 +6,7 @@
 
 #include "net_cpu.h"
 
-enum { PLACES, OUT, ROW, WHOLE }; /* rooms of scratch */
+enum { PLACES, OUT, ROW, WHOLE }; /* buffers of scratch */
 
 typedef struct pool {
     const leat_cpu_call *call;
@@ -58,7 +58,7 @@ static const float *image_row(const pool *p, int64_t row, int64_t y)
 {
     const size_t at = ((size_t)row * (size_t)p->s->in[0] + (size_t)y) * p->in_row;
     return leat_cpu_floats(p->call->net, p->call->in[0], p->in_type, at, p->in_row,
-                           leat_cpu_room(p->call, ROW));
+                           leat_cpu_buffer(p->call, ROW));
 }
 
 static size_t windows_at(const pool *p, int64_t row, int64_t oy)
@@ -90,10 +90,10 @@ static void max_windows(const pool *p, int64_t row, int64_t oy, float *y, int32_
 static int max_pool(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, false);
-    int32_t *places = (int32_t *)(void *)leat_cpu_room(call, PLACES);
+    int32_t *places = (int32_t *)(void *)leat_cpu_buffer(call, PLACES);
     for (int64_t i = 0; i < call->rows * p.s->out[0]; i++) {
         const size_t at = windows_at(&p, 0, i);
-        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_room(call, OUT));
+        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_buffer(call, OUT));
         uint16_t *kept = (uint16_t *)call->out[1] + at;
         max_windows(&p, i / p.s->out[0], i % p.s->out[0], y, places);
         for (size_t c = 0; c < p.out_row; c++)
@@ -108,7 +108,7 @@ static float *begin_image(const pool *p, int64_t row)
 {
     const size_t n = p->in_row * (size_t)p->s->in[0];
     float *dx = leat_cpu_floats_out(p->call->out[0], p->in_type, (size_t)row * n,
-                                    leat_cpu_room(p->call, WHOLE));
+                                    leat_cpu_buffer(p->call, WHOLE));
     memset(dx, 0, n * sizeof *dx);
     return dx;
 }
@@ -123,7 +123,7 @@ static void put_image(const pool *p, int64_t row, const float *dx)
 static const float *window_grads(const pool *p, size_t at)
 {
     return leat_cpu_floats(p->call->net, p->call->in[0], p->out_type, at, p->out_row,
-                           leat_cpu_room(p->call, OUT));
+                           leat_cpu_buffer(p->call, OUT));
 }
 
 static int max_pool_grad(const leat_cpu_call *call)
@@ -169,7 +169,7 @@ static int avg_pool(const leat_cpu_call *call)
     for (int64_t i = 0; i < call->rows * p.s->out[0]; i++) {
         const int64_t row = i / p.s->out[0], oy = i % p.s->out[0];
         const size_t at = windows_at(&p, 0, i);
-        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_room(call, OUT));
+        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_buffer(call, OUT));
         memset(y, 0, p.out_row * sizeof *y);
         for (tap t = { .number = -1 }; next_tap(p.s, oy, &t);)
             call->net->loops->sum_row(image_row(&p, row, t.y) + (size_t)t.x * p.n, step,
@@ -184,7 +184,7 @@ static int avg_pool_grad(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, true);
     const size_t step = (size_t)p.s->stride[1] * p.n;
-    float *parts = leat_cpu_room(call, ROW);
+    float *parts = leat_cpu_buffer(call, ROW);
     for (int64_t row = 0; row < call->rows; row++) {
         float *dx = begin_image(&p, row);
         for (int64_t oy = 0; oy < p.s->out[0]; oy++) {

@@ -37,7 +37,7 @@ void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t
         net->loops->bf16_of_floats(from, (uint16_t *)tensor + at, n);
 }
 
-float *leat_cpu_room(const leat_cpu_call *call, int k)
+float *leat_cpu_buffer(const leat_cpu_call *call, int k)
 {
     return call->net->scratch[call->thread].floats + (size_t)k * call->net->scratch_floats;
 }
@@ -45,7 +45,7 @@ float *leat_cpu_room(const leat_cpu_call *call, int k)
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k)
 {
     const int32_t param = call->layer->first_param + k;
-    return call->net->slots[LEAT_SLOT_WEIGHT] + call->net->model->params[param].at;
+    return call->net->arenas[LEAT_VALUES_WEIGHT] + call->net->model->params[param].at;
 }
 
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k)
@@ -70,12 +70,12 @@ static int each(const leat_cpu_call *call, element_fn *fn)
     for (size_t at = 0; at < n; at += LEAT_CPU_PIECE) {
         const size_t here = n - at < LEAT_CPU_PIECE ? n - at : LEAT_CPU_PIECE;
         const float *a = leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at, here,
-                                         leat_cpu_room(call, 0));
+                                         leat_cpu_buffer(call, 0));
         const float *b = call->in[1]
                              ? leat_cpu_floats(call->net, call->in[1], call->in_spec[1]->type, at,
-                                               here, leat_cpu_room(call, 1))
+                                               here, leat_cpu_buffer(call, 1))
                              : NULL;
-        float *y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_room(call, 2));
+        float *y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_buffer(call, 2));
         fn(call, a, b, y, here);
         leat_cpu_put(call->net, call->out[0], to, at, here, y);
     }
@@ -109,8 +109,8 @@ static int normalize(const leat_cpu_call *call, const leat_model_normalize *by)
     for (size_t at = 0; at < n; at += piece) {
         const size_t here = n - at < piece ? n - at : piece;
         const float *const x = leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at,
-                                               here, leat_cpu_room(call, 0));
-        float *const y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_room(call, 2));
+                                               here, leat_cpu_buffer(call, 0));
+        float *const y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_buffer(call, 2));
         call->net->loops->norm(&factors, x, y, wide, here);
         leat_cpu_put(call->net, call->out[0], to, at, here, y);
     }
@@ -204,8 +204,8 @@ static int dropout(const leat_cpu_call *call)
             const size_t here = n - at < LEAT_CPU_PIECE ? n - at : LEAT_CPU_PIECE;
             const size_t from = (size_t)row * n + at;
             const float *x =
-                leat_cpu_floats(call->net, call->in[0], type, from, here, leat_cpu_room(call, 0));
-            float *y = leat_cpu_floats_out(call->out[0], type, from, leat_cpu_room(call, 1));
+                leat_cpu_floats(call->net, call->in[0], type, from, here, leat_cpu_buffer(call, 0));
+            float *y = leat_cpu_floats_out(call->out[0], type, from, leat_cpu_buffer(call, 1));
             drop(call, before + call->first_row + row, x, y, here, at);
             leat_cpu_put(call->net, call->out[0], type, from, here, y);
         }
@@ -243,11 +243,11 @@ static int softmax(const leat_cpu_call *call)
     const leat_prim_type type = call->out_spec[0]->type;
     for (size_t p = 0; p < pixels; p++) {
         const float *x =
-            leat_cpu_floats(call->net, call->in[0], type, p * n, n, leat_cpu_room(call, 0));
+            leat_cpu_floats(call->net, call->in[0], type, p * n, n, leat_cpu_buffer(call, 0));
         const float *of = call->in[1] ? leat_cpu_floats(call->net, call->in[1], type, p * n, n,
-                                                        leat_cpu_room(call, 1))
+                                                        leat_cpu_buffer(call, 1))
                                       : NULL;
-        float *y = leat_cpu_floats_out(call->out[0], type, p * n, leat_cpu_room(call, 2));
+        float *y = leat_cpu_floats_out(call->out[0], type, p * n, leat_cpu_buffer(call, 2));
         if (of)
             softmax_grad_pixel(x, of, y, n);
         else

@@ -57,7 +57,7 @@ static void bias_grad(const leat_cpu_call *call, size_t n_channels)
         const size_t here = pixels - p < step ? pixels - p : step;
         const float *dy =
             leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, p * n_channels,
-                            here * n_channels, leat_cpu_room(call, 0));
+                            here * n_channels, leat_cpu_buffer(call, 0));
         call->net->loops->sum_channels(dy, sums, n_channels, here);
     }
 }
@@ -84,7 +84,7 @@ static int conv_grad_weights(const leat_cpu_call *call)
 static const float *whole(const leat_cpu_call *call, int k)
 {
     return leat_cpu_floats(call->net, call->in[k], call->in_spec[k]->type, 0,
-                           (size_t)(call->in_spec[k]->n * call->rows), leat_cpu_room(call, k));
+                           (size_t)(call->in_spec[k]->n * call->rows), leat_cpu_buffer(call, k));
 }
 
 /* Weights in bfloat16, which the call's product reads. */
@@ -104,7 +104,7 @@ static int dense(const leat_cpu_call *call)
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
     const size_t n = (size_t)(n_out * call->rows);
-    float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
+    float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_buffer(call, 2));
     const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), y)
                        : leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
@@ -124,7 +124,7 @@ static int dense_grad_data(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
-    float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
+    float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_buffer(call, 2));
     const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), dx)
                        : leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),

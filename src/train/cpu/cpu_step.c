@@ -155,7 +155,7 @@ static void renew_packs(leat_net *net, int32_t thread)
     leat_cpu_scratch *mine = &net->scratch[thread];
     for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_packs;) {
         const leat_cpu_pack *pack = &net->packs[i];
-        const float *from = net->slots[LEAT_SLOT_WEIGHT] + net->model->params[pack->param].at;
+        const float *from = net->arenas[LEAT_VALUES_WEIGHT] + net->model->params[pack->param].at;
         if (pack->norm >= 0 ? net->job.how->train : !net->packs_stale)
             continue;
         if (pack->norm >= 0) {

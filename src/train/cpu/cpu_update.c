@@ -18,7 +18,7 @@ enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384, UPDATE_FLOATS = 2048 };
 /* --- the tree -------------------------------------------------------------------------------- */
 
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
-                          float *to, float *rooms)
+                          float *to, float *buffers)
 {
     if (n == 1) {
         if (to != net->grads[first] + at)
@@ -26,11 +26,11 @@ void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t 
         return;
     }
     const int32_t left = leat_ranks_sum_left(n);
-    leat_cpu_update_tree(net, first, left, at, length, to, rooms);
+    leat_cpu_update_tree(net, first, left, at, length, to, buffers);
     const float *right = net->grads[first + left] + at;
     if (n - left > 1) {
-        leat_cpu_update_tree(net, first + left, n - left, at, length, rooms, rooms + length);
-        right = rooms;
+        leat_cpu_update_tree(net, first + left, n - left, at, length, buffers, buffers + length);
+        right = buffers;
     }
     net->loops->sum(to, right, to, length);
 }
@@ -59,13 +59,13 @@ void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t leng
 /* Of floats [at, at + length). */
 static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
 {
-    float *const rooms = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
+    float *const buffers = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
     const int32_t n = net->job.n_shards;
     if (!net->accumulated || net->job.how->first) {
-        leat_cpu_update_tree(net, 0, n, at, length, sum, rooms);
+        leat_cpu_update_tree(net, 0, n, at, length, sum, buffers);
     } else {
-        leat_cpu_update_tree(net, 0, n, at, length, rooms, rooms + length);
-        net->loops->sum(sum, rooms, sum, length);
+        leat_cpu_update_tree(net, 0, n, at, length, buffers, buffers + length);
+        net->loops->sum(sum, buffers, sum, length);
     }
     leat_cpu_update_check(net, thread, at, length);
 }
@@ -112,7 +112,7 @@ static void measure(leat_net *net)
         const leat_cpu_block *b = &net->blocks[i];
         const size_t at = net->model->params[b->param].at + b->from;
         net->norms[2 * i] = squares(gradient_of(net, b->param) + b->from, b->n);
-        net->norms[2 * i + 1] = squares(net->slots[LEAT_SLOT_WEIGHT] + at, b->n);
+        net->norms[2 * i + 1] = squares(net->arenas[LEAT_VALUES_WEIGHT] + at, b->n);
     }
 }
 
@@ -170,10 +170,10 @@ typedef struct range {
 static range range_of(const leat_net *net, int32_t param, size_t from)
 {
     const size_t at = net->model->params[param].at + from;
-    range r = { .weight = net->slots[LEAT_SLOT_WEIGHT] + at,
+    range r = { .weight = net->arenas[LEAT_VALUES_WEIGHT] + at,
                 .grad = gradient_of(net, param) + from };
     for (int32_t i = 0; i < net->model->optimizer->n_states; i++)
-        r.states[i] = net->slots[LEAT_SLOT_STATE + i] + at;
+        r.states[i] = net->arenas[LEAT_VALUES_STATE + i] + at;
     return r;
 }
 

@@ -19,40 +19,40 @@ static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *er
     return LEAT_OK;
 }
 
-/* The arena of a slot, made at its first use. */
-static int arena_of(leat_net *net, leat_param_slot slot, float **out, leat_error *err)
+/* The memory of these values of all parameters, made at its first use. */
+static int arena_of(leat_net *net, leat_param_values which, float **out, leat_error *err)
 {
-    if (!net->slots[slot])
-        net->slots[slot] = leat_cpu_alloc(net->model->n_floats * sizeof(float), err);
-    *out = net->slots[slot];
+    if (!net->arenas[which])
+        net->arenas[which] = leat_cpu_alloc(net->model->n_floats * sizeof(float), err);
+    *out = net->arenas[which];
     return *out ? LEAT_OK : LEAT_E_NOMEM;
 }
 
-static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot)
+static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat_param_values which)
 {
     float *arena;
-    return arena_of(net, slot, &arena, NULL) == LEAT_OK
+    return arena_of(net, which, &arena, NULL) == LEAT_OK
                ? arena + net->model->params[net->model->layers[layer].first_param + param].at
                : NULL;
 }
 
-static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
+static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which, float *to,
                     leat_error *err)
 {
     const leat_model_param *p = &net->model->params[net->model->layers[layer].first_param + param];
     float *arena;
-    const int rc = arena_of(net, slot, &arena, err);
+    const int rc = arena_of(net, which, &arena, err);
     if (rc == LEAT_OK)
         memcpy(to, arena + p->at, p->n * sizeof *to);
     return rc;
 }
 
-static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                      const float *from, leat_error *err)
 {
     const leat_model_param *p = &net->model->params[net->model->layers[layer].first_param + param];
     float *arena;
-    const int rc = arena_of(net, slot, &arena, err);
+    const int rc = arena_of(net, which, &arena, err);
     if (rc < 0)
         return rc;
     memcpy(arena + p->at, from, p->n * sizeof *from);
@@ -60,7 +60,7 @@ static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_param_slo
     return LEAT_OK;
 }
 
-static int cpu_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+static int cpu_blend(leat_net *net, leat_param_values to, leat_param_values from, double share,
                      leat_error *err)
 {
     float *x, *y;
@@ -77,14 +77,14 @@ static int cpu_blend(leat_net *net, leat_param_slot to, leat_param_slot from, do
     return LEAT_OK;
 }
 
-static int cpu_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
+static int cpu_swap(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err)
 {
     float *x, *y;
     int rc = arena_of(net, a, &x, err);
     if (rc < 0 || (rc = arena_of(net, b, &y, err)) < 0)
         return rc;
-    net->slots[a] = y;
-    net->slots[b] = x;
+    net->arenas[a] = y;
+    net->arenas[b] = x;
     net->packs_stale = net->folds_stale = true;
     return LEAT_OK;
 }
@@ -101,7 +101,7 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
         out->activations +=
             (int64_t)(i < n_threads ? net->memory_bytes : net->train.program->bytes);
     out->workspace =
-        (int64_t)(LEAT_CPU_ROOMS * net->scratch_floats + net->matrix_floats) * float_bytes *
+        (int64_t)(LEAT_CPU_BUFFERS * net->scratch_floats + net->matrix_floats) * float_bytes *
             n_threads +
         (int64_t)net->dn_bytes * n_threads +
         (int64_t)(model->n_trained_floats + (model->accumulate > 1 ? net->n_grad_floats : 0)) *
@@ -155,8 +155,8 @@ static void cpu_close(leat_net *net)
         free(net->memory[i]);
     for (int32_t i = 0; net->grads && i < net->n_own; i++)
         free(net->grads[net->first + i]);
-    for (int i = 0; i < LEAT_N_SLOTS; i++)
-        free(net->slots[i]);
+    for (int i = 0; i < LEAT_N_VALUES; i++)
+        free(net->arenas[i]);
     leat_dn_close(&net->dn);
     leat_cpu_ranks_close(net);
     free(net->packs);
@@ -212,10 +212,10 @@ static int draw_weights(leat_net *net, leat_error *err)
     float *arena;
     int rc = LEAT_OK;
     for (int i = 0; i <= model->optimizer->n_states && rc == LEAT_OK; i++)
-        rc = arena_of(net, (leat_param_slot)i, &arena, err);
+        rc = arena_of(net, (leat_param_values)i, &arena, err);
     for (int32_t i = 0; i < model->n_params && rc == LEAT_OK; i++)
         leat_model_draw(model, model->params[i].layer, model->params[i].index,
-                        net->slots[LEAT_SLOT_WEIGHT] + model->params[i].at);
+                        net->arenas[LEAT_VALUES_WEIGHT] + model->params[i].at);
     return rc;
 }
 
@@ -230,12 +230,12 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* A room's share of the weights of a convolution with its batch_norm, which take all rooms together. */
+/* A buffer's share of the weights of a convolution with its batch_norm, which take all buffers together. */
 static size_t fold_scratch(const leat_model *model, const leat_prim_op *op)
 {
     if (op->norm < 0)
         return 0;
-    return model->params[model->layers[op->layer].first_param].n / LEAT_CPU_ROOMS + 1;
+    return model->params[model->layers[op->layer].first_param].n / LEAT_CPU_BUFFERS + 1;
 }
 
 /* Floats of the largest sample, and of all rows where an op wants them as one matrix. */
@@ -275,7 +275,7 @@ static int open_memory(leat_net *net, leat_error *err)
             return LEAT_E_NOMEM;
     for (int32_t i = 0; i < n_threads; i++)
         if (!(net->scratch[i].floats =
-                  leat_cpu_alloc(LEAT_CPU_ROOMS * net->scratch_floats * sizeof(float), err)))
+                  leat_cpu_alloc(LEAT_CPU_BUFFERS * net->scratch_floats * sizeof(float), err)))
             return LEAT_E_NOMEM;
     return LEAT_OK;
 }

@@ -120,16 +120,16 @@ struct leat_net {
     leat_cpu_program train, even; /* even: evaluation */
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
-    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
-    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
-    float *gradient;            /* plain gradients of convolutions, the same places */
-    float **grads;              /* of each shard; with ranks NULL but for those of this one */
-    int32_t first, n_own;       /* its shards of training: all without ranks */
-    leat_ranks_sum ranks_sum;   /* with ranks */
-    float *chunk;               /* of a sum that is added to `accumulated` */
-    int failed;                 /* of this step: the error that ranks agreed on … */
-    leat_error error;           /* … and that */
-    float *accumulated;         /* sum over several batches; NULL: no accumulation */
+    bool by_thread;               /* of `train`; evaluation always uses one memory per thread */
+    float *arenas[LEAT_N_VALUES]; /* arenas as leat_model.params has it; the average on demand */
+    float *gradient;              /* plain gradients of convolutions, the same places */
+    float **grads;                /* of each shard; with ranks NULL but for those of this one */
+    int32_t first, n_own;         /* its shards of training: all without ranks */
+    leat_ranks_sum ranks_sum;     /* with ranks */
+    float *chunk;                 /* of a sum that is added to `accumulated` */
+    int failed;                   /* of this step: the error that ranks agreed on … */
+    leat_error error;             /* … and that */
+    float *accumulated;           /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -199,9 +199,9 @@ const float *leat_cpu_floats(const leat_net *net, const void *tensor, leat_prim_
 float *leat_cpu_floats_out(void *tensor, leat_prim_type type, size_t at, float *to);
 void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t at, size_t n,
                   const float *from);
-/* The k-th room of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
-enum { LEAT_CPU_ROOMS = 6 };
-float *leat_cpu_room(const leat_cpu_call *call, int k);
+/* The k-th buffer of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
+enum { LEAT_CPU_BUFFERS = 6 };
+float *leat_cpu_buffer(const leat_cpu_call *call, int k);
 /* Values of parameter k of the op's layer, and the shard's gradient of it; NULL: the layer has none, or it is frozen. */
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k);
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
@@ -282,9 +282,9 @@ void leat_cpu_update_count(leat_net *net);
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);
-/* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
+/* to = sum over shards first … first + n - 1 of floats [at, at + length); buffers: length floats per level. */
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
-                          float *to, float *rooms);
+                          float *to, float *buffers);
 /* The sum of floats [at, at + length) is there, or belongs there. */
 float *leat_cpu_update_sum(const leat_net *net);
 void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t length);

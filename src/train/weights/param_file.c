@@ -40,13 +40,13 @@ static void name_of(const leat_model *model, leat_param_tensor *row)
 {
     char plain[LEAT_PARAM_NAME - 16];
     leat_model_param_name(model, row->layer, row->param, plain, sizeof plain);
-    if (row->slot == LEAT_SLOT_WEIGHT)
+    if (row->which == LEAT_VALUES_WEIGHT)
         snprintf(row->name, sizeof row->name, "%s", plain);
-    else if (row->slot == LEAT_SLOT_AVERAGE)
+    else if (row->which == LEAT_VALUES_AVERAGE)
         snprintf(row->name, sizeof row->name, "%s%s", average_prefix, plain);
     else
-        snprintf(row->name, sizeof row->name, "%s%d.%s", state_prefix, row->slot - LEAT_SLOT_STATE,
-                 plain);
+        snprintf(row->name, sizeof row->name, "%s%d.%s", state_prefix,
+                 row->which - LEAT_VALUES_STATE, plain);
 }
 
 static leat_safetensor describe(const leat_shape *shape, const char *name)
@@ -60,29 +60,29 @@ static leat_safetensor describe(const leat_shape *shape, const char *name)
     return out;
 }
 
-static bool is_kept(const leat_model_param *p, unsigned slots, int slot)
+static bool is_kept(const leat_model_param *p, unsigned values, int which)
 {
-    const bool is_state = slot >= LEAT_SLOT_STATE && slot < LEAT_SLOT_AVERAGE;
-    return slots >> slot & 1 && (p->spec->trained || !is_state);
+    const bool is_state = which >= LEAT_VALUES_STATE && which < LEAT_VALUES_AVERAGE;
+    return values >> which & 1 && (p->spec->trained || !is_state);
 }
 
-int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_file *out,
+int leat_param_file_open(const leat_model *model, unsigned values, leat_param_file *out,
                          leat_error *err)
 {
-    const size_t most = (size_t)model->n_params * LEAT_N_SLOTS;
+    const size_t most = (size_t)model->n_params * LEAT_N_VALUES;
     *out = (leat_param_file){ 0 };
     out->tensors = calloc(most, sizeof *out->tensors);
     out->rows = calloc(most, sizeof *out->rows);
     if (!out->tensors || !out->rows)
         return leat_fail(err, LEAT_E_NOMEM, "weights: out of memory for a list of %zu tensors",
                          most);
-    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
+    for (int which = 0; which < LEAT_N_VALUES; which++)
         for (int32_t i = 0; i < model->n_params; i++) {
             const leat_model_param *p = &model->params[i];
             leat_param_tensor *row = &out->rows[out->n];
-            if (!is_kept(p, slots, slot))
+            if (!is_kept(p, values, which))
                 continue;
-            *row = (leat_param_tensor){ p->layer, p->index, (leat_param_slot)slot, "" };
+            *row = (leat_param_tensor){ p->layer, p->index, (leat_param_values)which, "" };
             name_of(model, row);
             out->tensors[out->n++] = describe(&p->spec->shape, row->name);
         }
@@ -182,8 +182,9 @@ static size_t find_values(leat_param_file *file, const leat_trainer *trainer)
     for (size_t i = 0; i < file->n; i++) {
         const leat_param_tensor *row = &file->rows[i];
         leat_safetensor *const t = &file->tensors[i];
-        t->data = backend->values ? backend->values(trainer->net, row->layer, row->param, row->slot)
-                                  : NULL;
+        t->data = backend->values
+                      ? backend->values(trainer->net, row->layer, row->param, row->which)
+                      : NULL;
         floats += t->data ? 0 : (size_t)t->bytes / sizeof(float);
     }
     return floats;
@@ -203,7 +204,7 @@ int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_erro
         const leat_param_tensor *row = &file->rows[i];
         if (file->tensors[i].data)
             continue;
-        rc = trainer->backend->read(trainer->net, row->layer, row->param, row->slot, to, err);
+        rc = trainer->backend->read(trainer->net, row->layer, row->param, row->which, to, err);
         file->tensors[i].data = to;
         to += file->tensors[i].bytes / sizeof *to;
     }
@@ -259,7 +260,7 @@ int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, le
             continue;
         if (copied)
             (copy ? copy : copy_as_it_is)(&trainer->model, row, t->data, room);
-        rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot,
+        rc = trainer->backend->write(trainer->net, row->layer, row->param, row->which,
                                      copied ? room : t->data, err);
     }
     free(room);

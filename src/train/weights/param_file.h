@@ -13,7 +13,7 @@ enum { LEAT_PARAM_NAME = 96, LEAT_PARAM_NOTES = 16 };
 /* One tensor: a parameter's weights, one of its optimiser states or its average. */
 typedef struct leat_param_tensor {
     int32_t layer, param;
-    leat_param_slot slot;
+    leat_param_values which;
     char name[LEAT_PARAM_NAME]; /* "LAYER.PART", "optimizer.0.LAYER.PART", "average.LAYER.PART" */
 } leat_param_tensor;
 
@@ -35,10 +35,10 @@ bool leat_param_file_is_extra(const char *name);
 /* The parameter whose optimiser state has this name; NULL: it is no state. */
 const char *leat_param_file_state_of(const char *name);
 
-/* Names and shapes of all parameters of some slots; states only of trained ones.
- * slots    bit 1 << leat_param_slot of each
+/* Names and shapes of all parameters, for some of their values; states only of trained ones.
+ * values   bit 1 << leat_param_values of each
  * returns  LEAT_OK, LEAT_E_NOMEM; close in both cases */
-int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_file *out,
+int leat_param_file_open(const leat_model *model, unsigned values, leat_param_file *out,
                          leat_error *err);
 void leat_param_file_close(leat_param_file *file);
 

@@ -240,7 +240,7 @@ static int compare_file(leat_trainer *trainer, bool load, leat_error *err)
     const matching m = { p, &w, &trainer->model, &to };
     int rc = leat_weight_file_open(&w, p->options.file.text, err);
     if (rc == LEAT_OK)
-        rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err);
+        rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err);
     if (rc == LEAT_OK)
         rc = check_all(&m, err);
     if (rc == LEAT_OK && load && (rc = leat_weight_file_write(&w, &to, trainer, err)) == LEAT_OK) {

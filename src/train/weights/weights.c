@@ -28,7 +28,7 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
         (rc = leat_pretrained_load(trainer, err)) < 0)
         return rc;
-    if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err)) ==
+    if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &file, err)) ==
             LEAT_OK &&
         (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK)
         rc = leat_param_file_save(&file, &note, 1, path, err);
@@ -89,7 +89,8 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
     if ((rc = leat_weight_file_open(&w, path, err)) == LEAT_OK &&
-        (rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err)) == LEAT_OK &&
+        (rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err)) ==
+            LEAT_OK &&
         (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);
     trainer->average.begun = trainer->average.begun && rc < 0;

@@ -32,7 +32,7 @@ TEST(parts_are_all_of_it_in_order)
                 const leat_order_place place = leat_order_find(&order, &cache, 0);
                 assert_int_equal(place.global_rows, m);
                 assert_int_equal(place.first_row, next);
-                assert_in_range(place.rows, 0, leat_order_slot_rows(&order));
+                assert_in_range(place.rows, 0, leat_order_most_rows(&order));
                 most = place.rows > most ? place.rows : most;
                 for (uint64_t j = 0; j < place.rows; j++) {
                     uint64_t record, epoch;
@@ -42,7 +42,7 @@ TEST(parts_are_all_of_it_in_order)
             }
             assert_int_equal(next, m);
             assert_int_equal(most, (m + ranks - 1) / ranks);
-            assert_int_equal(most, leat_order_slot_rows(&order));
+            assert_int_equal(most, leat_order_most_rows(&order));
         }
 }
 
@@ -211,8 +211,8 @@ TEST(a_rank_takes_its_share_of_memory)
     }
 }
 
-/* On a device, empty parts are shipped like all others. */
-TEST(empty_parts_are_shipped)
+/* On a device, empty parts are copied like all others. */
+TEST(empty_parts_are_copied)
 {
     leat_device *device;
     leat_error err;

@@ -80,7 +80,7 @@ TEST(the_window_fills_to_its_depth)
                 const leat_slot *const slot = leat_loader_slot(loader, done);
                 const bool full = slot && slot->state == LEAT_SLOT_FULL;
                 if (!full && done >= loader->next_batch &&
-                    leat_loader_batch(loader, done)->state != LEAT_BATCH_SHIPPED)
+                    leat_loader_batch(loader, done)->state != LEAT_BATCH_UPLOADED)
                     break;
             }
             pthread_mutex_unlock(&loader->lock);

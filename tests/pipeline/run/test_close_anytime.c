@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_close_anytime.c: a loader may be closed at any moment: before the first batch, with batches held
- * or shipped, with reads in flight, with ops that sleep, are stuck or fail. It never hangs (a
+ * or uploaded, with reads in flight, with ops that sleep, are stuck or fail. It never hangs (a
  * watchdog ends the program), held batches stay valid until their release, and no thread, file or lock
  * is left. The runs are random; LEAT_TEST_RUNS and LEAT_TEST_SEED set their number and seed. */
 #include "fixtures/cache_fixture.h"

@@ -522,8 +522,8 @@ TEST(marks_are_counted)
 {
     leat_plan *once = plan_of("good", X, "threads: 1", ways[0]);
     leat_plan *always = plan_of("good", X, "threads: 1, verify: always", ways[0]);
-    const uint64_t marks = once->source->keep_bytes - always->source->keep_bytes;
-    assert_in_range(marks, N_FILES * N, N_FILES * N + 4096);
+    const uint64_t flags = once->source->keep_bytes - always->source->keep_bytes;
+    assert_in_range(flags, N_FILES * N, N_FILES * N + 4096);
     leat_plan_close(&once);
     leat_plan_close(&always);
 }

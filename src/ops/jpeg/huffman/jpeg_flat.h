@@ -105,7 +105,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
     int16_t *first = (int16_t *)((char *)at + FLAT_ADVANCE1(entry));
     if (!is_skip)
         first[-1] = (int16_t)FLAT_SHIFT(entry, 32);
-    after[-1] = leat_jpeg_cut(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
+    after[-1] = leat_jpeg_signed_bits(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
 }
 
 /* Decodes one symbol or two. In a rare case it jumps to `rare` before it changes anything. */
@@ -190,19 +190,19 @@ int FLAT_SKIP_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_
 }
 
 /* A state from which three steps cannot pass the stop. */
-static inline const leat_jpeg_node *last_for_3(const leat_jpeg_stretch *s)
+static inline const leat_jpeg_node *last_for_3(const leat_jpeg_block_run *s)
 {
     return s->stop - s->node > 2 ? s->stop - 2 : s->node;
 }
 
-static inline flat_state load_state(const leat_jpeg_stretch *s)
+static inline flat_state load_state(const leat_jpeg_block_run *s)
 {
     return (flat_state){ s->bits.word, s->bits.n, s->bits.p, s->at, s->node, s->table };
 }
 
-static inline void store_state(leat_jpeg_stretch *to, const flat_state *s)
+static inline void store_state(leat_jpeg_block_run *to, const flat_state *s)
 {
-    *to = (leat_jpeg_stretch){
+    *to = (leat_jpeg_block_run){
         { s->word, s->n, s->p, to->bits.limit }, s->node, to->stop, s->at, s->table
     };
 }
@@ -217,7 +217,7 @@ static inline void store_state(leat_jpeg_stretch *to, const flat_state *s)
     } while (0)
 
 /* Each step waits for the one before it, so the steps of the other run meanwhile. */
-int FLAT_PAIR_NAME(leat_jpeg_stretch *first, leat_jpeg_stretch *second)
+int FLAT_PAIR_NAME(leat_jpeg_block_run *first, leat_jpeg_block_run *second)
 {
     enum { is_skip = 0 };
     const leat_jpeg_node *const stop_a = last_for_3(first), *const stop_b = last_for_3(second);
@@ -243,7 +243,7 @@ int FLAT_PAIR_NAME(leat_jpeg_stretch *first, leat_jpeg_stretch *second)
     }
     store_state(first, &a);
     store_state(second, &b);
-    leat_jpeg_stretch *const ends = a.node < stop_a ? second : first;
+    leat_jpeg_block_run *const ends = a.node < stop_a ? second : first;
     if (run(&ends->bits, ends->node, ends->stop, ends->at, ends->table, 0))
         return -1;
     ends->node = ends->stop;

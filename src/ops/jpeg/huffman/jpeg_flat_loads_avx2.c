@@ -60,7 +60,8 @@ _Static_assert(LEAT_JPEG_EOB == 64, "read by the assembly above");
         if (!is_skip)                                                                              \
             ((int16_t *)((char *)(s).at + load_8(table, index, 3)))[-1] =                          \
                 (int16_t)load_16(table, index, 4);                                                 \
-        after[-1] = leat_jpeg_cut((s).word, load_8(table, index, 1), load_8(table, index, 2));     \
+        after[-1] =                                                                                \
+            leat_jpeg_signed_bits((s).word, load_8(table, index, 1), load_8(table, index, 2));     \
         const uint64_t length = load_8(table, index, 0);                                           \
         (s).word <<= length & 63;                                                                  \
         (s).n -= length;                                                                           \

@@ -77,19 +77,19 @@ static int64_t time_once(trial *t, leat_jpeg_flat *flat)
 /* Both halves of the blocks, from both halves of the bytes. pair NULL: one after the other. */
 static int64_t time_halves(trial *t, leat_jpeg_flat *flat, leat_jpeg_pair *pair)
 {
-    leat_jpeg_stretch halves[2];
+    leat_jpeg_block_run halves[2];
     for (int i = 0; i < 2; i++) {
         const leat_jpeg_node *const first = t->nodes + i * (N_BLOCKS / 2);
-        halves[i] = (leat_jpeg_stretch){ .bits = { .p = t->bytes + i * (N_BYTES / 2),
-                                                   .limit = t->bytes + N_BYTES },
-                                         .node = first,
-                                         .stop = first + N_BLOCKS / 2,
-                                         .at = first->end - 64,
-                                         .table = t->dc.fast };
+        halves[i] = (leat_jpeg_block_run){ .bits = { .p = t->bytes + i * (N_BYTES / 2),
+                                                     .limit = t->bytes + N_BYTES },
+                                           .node = first,
+                                           .stop = first + N_BLOCKS / 2,
+                                           .at = first->end - 64,
+                                           .table = t->dc.fast };
     }
     const int64_t start = leat_clock_ns();
     int rc = pair ? pair(&halves[0], &halves[1]) : 0;
-    for (leat_jpeg_stretch *s = halves; s < halves + 2 && !rc; s++)
+    for (leat_jpeg_block_run *s = halves; s < halves + 2 && !rc; s++)
         if (s->node < s->stop)
             rc = flat(&s->bits, s->node, s->stop, s->at, s->table);
     return rc ? INT64_MAX : leat_clock_ns() - start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cuda_split.c: models of which some layers run on the CPU and others on the fake GPU learn what they learn on the
+ * test_cuda_partition.c: models of which some layers run on the CPU and others on the fake GPU learn what they learn on the
  * CPU alone, whichever of the two is the run's device. */
 #include "fixtures/cuda_train_fixture.h"
 #include "train/cpu/onednn.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * split_carry.c: moves rows between the devices of a model, and takes times. See split.h. */
+ * partition_carry.c: moves rows between the devices of a model, and takes times. See partition.h. */
 #include <string.h>
 
 #include "base/clock.h"
-#include "split.h"
+#include "partition.h"
 
 /* --- times ----------------------------------------------------------------------------------- */
 
-int leat_split_span_open(leat_split_span *s, const leat_place *on, leat_error *err)
+int leat_partition_span_open(leat_partition_span *s, const leat_place *on, leat_error *err)
 {
     s->on = on;
     if (on->table->host_memory)
@@ -17,7 +17,7 @@ int leat_split_span_open(leat_split_span *s, const leat_place *on, leat_error *e
     return rc < 0 ? rc : on->table->event_open(on->device, &s->end, err);
 }
 
-void leat_split_span_close(leat_split_span *s)
+void leat_partition_span_close(leat_partition_span *s)
 {
     if (s->start)
         s->on->table->event_close(s->start);
@@ -25,27 +25,27 @@ void leat_split_span_close(leat_split_span *s)
         s->on->table->event_close(s->end);
 }
 
-static int record(const leat_split_span *s, leat_event *event, leat_error *err)
+static int record(const leat_partition_span *s, leat_event *event, leat_error *err)
 {
     const int rc = event ? s->on->table->event_record(event, s->on->stream) : LEAT_OK;
     return rc < 0 ? leat_fail(err, rc, "%s: cannot enqueue an event", s->on->device->info.name)
                   : rc;
 }
 
-int leat_split_span_begin(leat_split_span *s, leat_error *err)
+int leat_partition_span_begin(leat_partition_span *s, leat_error *err)
 {
     s->from_ns = leat_clock_ns();
     return record(s, s->start, err);
 }
 
-int leat_split_span_end(leat_split_span *s, uint64_t step, leat_error *err)
+int leat_partition_span_end(leat_partition_span *s, uint64_t step, leat_error *err)
 {
     s->step = step;
     s->ns = s->start ? -1 : leat_clock_ns() - s->from_ns;
     return record(s, s->end, err);
 }
 
-int64_t leat_split_span_ns(const leat_split_span *s, uint64_t step)
+int64_t leat_partition_span_ns(const leat_partition_span *s, uint64_t step)
 {
     if (s->step != step)
         return 0;
@@ -97,8 +97,8 @@ int leat_carry_open(leat_carry *c, leat_error *err)
                          c->bytes, from->device->info.name, to->device->info.name);
     int rc = clear(c, err);
     if (rc == LEAT_OK)
-        rc = leat_split_span_open(&c->down, from, err);
-    return rc < 0 ? rc : leat_split_span_open(&c->up, to, err);
+        rc = leat_partition_span_open(&c->down, from, err);
+    return rc < 0 ? rc : leat_partition_span_open(&c->up, to, err);
 }
 
 void leat_carry_close(leat_carry *c)
@@ -109,8 +109,8 @@ void leat_carry_close(leat_carry *c)
         c->from->table->device_free(c->from->device, c->there);
     if (c->here)
         c->to->table->device_free(c->to->device, c->here);
-    leat_split_span_close(&c->down);
-    leat_split_span_close(&c->up);
+    leat_partition_span_close(&c->down);
+    leat_partition_span_close(&c->up);
 }
 
 float *leat_carry_source(const leat_carry *c)
@@ -122,21 +122,21 @@ float *leat_carry_source(const leat_carry *c)
 
 static int to_host(leat_carry *c, uint64_t step, const void *from, size_t bytes, leat_error *err)
 {
-    int rc = leat_split_span_begin(&c->down, err);
+    int rc = leat_partition_span_begin(&c->down, err);
     if (rc == LEAT_OK)
         rc = c->from->table->copy_to_host(c->from->stream, c->host, from, bytes);
     if (rc == LEAT_OK)
-        rc = leat_split_span_end(&c->down, step, err);
+        rc = leat_partition_span_end(&c->down, step, err);
     return rc < 0 ? rc : c->from->table->stream_sync(c->from->stream, err);
 }
 
 static int to_device(leat_carry *c, uint64_t step, const void *from, size_t bytes, leat_error *err)
 {
     const bool pinned = from == c->host;
-    int rc = leat_split_span_begin(&c->up, err);
+    int rc = leat_partition_span_begin(&c->up, err);
     if (rc == LEAT_OK)
         rc = c->to->table->copy_to_device(c->to->stream, c->here, from, bytes, pinned);
-    return rc < 0 ? rc : leat_split_span_end(&c->up, step, err);
+    return rc < 0 ? rc : leat_partition_span_end(&c->up, step, err);
 }
 
 int leat_carry_run(leat_carry *c, uint64_t step, const void **data, int64_t rows,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_inflated.c: random access to compressed files.
+ * source_compressed.c: random access to compressed files.
  *
  * DESIGN. The engine asks for records in any order, but a compressed file can only be read from its
  * start. So opening it decompresses it once and stores a restart point for every chunk of 4 MiB
- * (inflate_index.h). A record is copied out of its chunk; the chunks used last stay decompressed here.
+ * (decompress_index.h). A record is copied out of its chunk; the chunks used last stay decompressed here.
  * So a compressed file behaves like any other file, and batches are the same bytes. Reading in order,
  * or nearly so, decompresses each chunk once; different threads decompress different chunks. A global
  * shuffle can decompress a chunk for every record.
  *
  * A cached chunk belongs to the thread that fills it (FILLING), then to the threads that copy out of it
  * (n_users). A thread holds at most one, and none while it waits, so there is no deadlock. */
-#include "source_inflated.h"
+#include "source_compressed.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,16 +24,16 @@ enum { CACHED_MOST = 8 };
 enum { EMPTY, FILLING, READY };
 
 typedef struct cached_chunk {
-    int state;                      /* [lock] */
-    int n_users;                    /* [lock] threads that copy out of it */
-    uint64_t used;                  /* [lock] clock at the last claim */
-    const leat_inflated_file *file; /* [lock] */
-    size_t chunk;                   /* [lock] of that file */
-    leat_inflate *inflate;          /* [filling thread] */
-    uint8_t *bytes;                 /* [filling thread; then read-only] */
+    int state;                        /* [lock] */
+    int n_users;                      /* [lock] threads that copy out of it */
+    uint64_t used;                    /* [lock] clock at the last claim */
+    const leat_compressed_file *file; /* [lock] */
+    size_t chunk;                     /* [lock] of that file */
+    leat_decompressor *decompressor;  /* [filling thread] */
+    uint8_t *bytes;                   /* [filling thread; then read-only] */
 } cached_chunk;
 
-struct leat_inflated {
+struct leat_compressed {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a cached chunk became READY, EMPTY or unused */
     uint64_t clock;         /* [lock] */
@@ -41,12 +41,12 @@ struct leat_inflated {
     cached_chunk cached[CACHED_MOST];
 };
 
-void leat_inflated_close(leat_inflated **chunks)
+void leat_compressed_close(leat_compressed **chunks)
 {
     if (!*chunks)
         return;
     for (size_t i = 0; i < (*chunks)->n_cached; i++) {
-        leat_inflate_close(&(*chunks)->cached[i].inflate);
+        leat_decompress_close(&(*chunks)->cached[i].decompressor);
         free((*chunks)->cached[i].bytes);
     }
     pthread_cond_destroy(&(*chunks)->changed);
@@ -55,9 +55,9 @@ void leat_inflated_close(leat_inflated **chunks)
     *chunks = NULL;
 }
 
-int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, leat_error *err)
+int leat_compressed_open(leat_compressed **out, size_t n_chunks, size_t most_bytes, leat_error *err)
 {
-    leat_inflated *chunks = calloc(1, sizeof *chunks);
+    leat_compressed *chunks = calloc(1, sizeof *chunks);
     *out = NULL;
     if (!chunks)
         return leat_fail(err, LEAT_E_NOMEM, "chunks of compressed files");
@@ -67,8 +67,9 @@ int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, 
     chunks->n_cached = n_chunks < CACHED_MOST ? n_chunks : CACHED_MOST;
     for (size_t i = 0; i < chunks->n_cached; i++) {
         chunks->cached[i].bytes = malloc(most_bytes ? most_bytes : 1);
-        if (!chunks->cached[i].bytes || leat_inflate_open(&chunks->cached[i].inflate, NULL) < 0) {
-            leat_inflated_close(&chunks);
+        if (!chunks->cached[i].bytes ||
+            leat_decompress_open(&chunks->cached[i].decompressor, NULL) < 0) {
+            leat_compressed_close(&chunks);
             return leat_fail(err, LEAT_E_NOMEM, "%d chunks of %zu bytes for compressed files",
                              CACHED_MOST, most_bytes);
         }
@@ -77,12 +78,12 @@ int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, 
     return LEAT_OK;
 }
 
-size_t leat_inflated_bytes(const leat_inflated *chunks)
+size_t leat_compressed_bytes(const leat_compressed *chunks)
 {
-    return chunks->n_cached * (chunks->chunk_bytes + leat_inflate_point_bytes());
+    return chunks->n_cached * (chunks->chunk_bytes + leat_decompress_point_bytes());
 }
 
-static cached_chunk *find_locked(leat_inflated *chunks, const leat_inflated_file *file,
+static cached_chunk *find_locked(leat_compressed *chunks, const leat_compressed_file *file,
                                  size_t chunk)
 {
     for (size_t i = 0; i < chunks->n_cached; i++) {
@@ -94,7 +95,7 @@ static cached_chunk *find_locked(leat_inflated *chunks, const leat_inflated_file
 }
 
 /* Returns the least recently used cached chunk without a user; NULL: there is none. */
-static cached_chunk *idle_locked(leat_inflated *chunks)
+static cached_chunk *idle_locked(leat_compressed *chunks)
 {
     cached_chunk *best = NULL;
     for (size_t i = 0; i < chunks->n_cached; i++) {
@@ -105,7 +106,7 @@ static cached_chunk *idle_locked(leat_inflated *chunks)
     return best;
 }
 
-static int inflate_chunk(const leat_inflated_file *file, size_t chunk, cached_chunk *s,
+static int inflate_chunk(const leat_compressed_file *file, size_t chunk, cached_chunk *s,
                          leat_error *err)
 {
     leat_format_error why;
@@ -113,13 +114,13 @@ static int inflate_chunk(const leat_inflated_file *file, size_t chunk, cached_ch
     int fd, rc = leat_open_file_claim(file->file, &fd, err);
     if (rc < 0)
         return rc;
-    rc = leat_inflate_index_chunk(&file->index, chunk, fd, s->inflate, s->bytes, &n, &why);
+    rc = leat_decompress_index_chunk(&file->index, chunk, fd, s->decompressor, s->bytes, &n, &why);
     leat_open_file_release(file->file);
     return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
 }
 
 /* Decompresses a chunk. Releases the lock meanwhile. */
-static int fill_locked(leat_inflated *chunks, cached_chunk *s, const leat_inflated_file *file,
+static int fill_locked(leat_compressed *chunks, cached_chunk *s, const leat_compressed_file *file,
                        size_t chunk, leat_error *err)
 {
     s->state = FILLING;
@@ -134,7 +135,7 @@ static int fill_locked(leat_inflated *chunks, cached_chunk *s, const leat_inflat
 }
 
 /* Returns the cached chunk that holds chunk `chunk` of a file. Give it back with release(). */
-static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk,
+static int claim(leat_compressed *chunks, const leat_compressed_file *file, size_t chunk,
                  cached_chunk **out, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -158,7 +159,7 @@ static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t c
     return rc;
 }
 
-static void release(leat_inflated *chunks, cached_chunk *s)
+static void release(leat_compressed *chunks, cached_chunk *s)
 {
     pthread_mutex_lock(&chunks->lock);
     leat_check(s->state == READY && s->n_users > 0);
@@ -167,8 +168,8 @@ static void release(leat_inflated *chunks, cached_chunk *s)
     pthread_mutex_unlock(&chunks->lock);
 }
 
-int leat_inflated_read(leat_inflated *chunks, const leat_inflated_file *file, uint64_t offset,
-                       size_t size, uint8_t *to, leat_error *err)
+int leat_compressed_read(leat_compressed *chunks, const leat_compressed_file *file, uint64_t offset,
+                         size_t size, uint8_t *to, leat_error *err)
 {
     const uint64_t chunk_bytes = file->index.chunk_bytes;
     for (size_t done = 0; done < size;) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * inflate.c: decompresses with ISA-L.
+ * decompress.c: decompresses with ISA-L.
  *
  * DESIGN. ISA-L stores its whole state, including the last 32 KiB of data, in one struct without pointers
  * into itself. So a copy of that struct and the offset of the next byte of the file are a restart point.
  * The state includes the checksum of the member: it is checked at the end of the member, also after a
  * restart. */
-#include "inflate.h"
+#include "decompress.h"
 
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
@@ -22,7 +22,7 @@ enum {
     OUT_MOST_BYTES = 1 << 30 /* of one call: its counts have 32 bits */
 };
 
-struct leat_inflate_point {
+struct leat_decompress_point {
     struct inflate_state state; /* next_in, avail_in and next_out are unused */
     const char *kind;
     uint64_t next;   /* offset in the file of the next read */
@@ -31,8 +31,8 @@ struct leat_inflate_point {
     int ended, failed;
 };
 
-struct leat_inflate {
-    struct leat_inflate_point now; /* now.next: after the bytes in `in` */
+struct leat_decompressor {
+    struct leat_decompress_point now; /* now.next: after the bytes in `in` */
     int fd;
     leat_format_error why; /* if now.failed */
     uint8_t in[BACK_BYTES + IN_BYTES];
@@ -47,7 +47,7 @@ static int is_zlib(const uint8_t *b)
            (b[6] || b[7] || stored);
 }
 
-const char *leat_inflate_kind(const uint8_t *begin, size_t n)
+const char *leat_decompress_kind(const uint8_t *begin, size_t n)
 {
     if (n < 8) /* smallest file of either format */
         return NULL;
@@ -56,7 +56,7 @@ const char *leat_inflate_kind(const uint8_t *begin, size_t n)
     return is_zlib(begin) ? "ZLIB" : NULL;
 }
 
-int leat_inflate_open(leat_inflate **out, leat_format_error *err)
+int leat_decompress_open(leat_decompressor **out, leat_format_error *err)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -64,15 +64,15 @@ int leat_inflate_open(leat_inflate **out, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-void leat_inflate_close(leat_inflate **inflate)
+void leat_decompress_close(leat_decompressor **decompressor)
 {
-    free(*inflate);
-    *inflate = NULL;
+    free(*decompressor);
+    *decompressor = NULL;
 }
 
-static void begin_member(leat_inflate *inflate)
+static void begin_member(leat_decompressor *decompressor)
 {
-    struct leat_inflate_point *const now = &inflate->now;
+    struct leat_decompress_point *const now = &decompressor->now;
     now->member = now->next - now->state.avail_in;
     isal_inflate_reset(&now->state);
     now->state.crc_flag = *now->kind == 'G'   ? ISAL_GZIP
@@ -80,27 +80,28 @@ static void begin_member(leat_inflate *inflate)
                                               : ISAL_DEFLATE;
 }
 
-void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind, uint64_t offset)
+void leat_decompress_begin(leat_decompressor *decompressor, int fd, const char *kind,
+                           uint64_t offset)
 {
-    inflate->fd = fd;
-    memset(&inflate->now, 0, sizeof inflate->now);
-    inflate->now.kind = kind;
-    inflate->now.next = offset;
-    isal_inflate_init(&inflate->now.state);
-    begin_member(inflate);
+    decompressor->fd = fd;
+    memset(&decompressor->now, 0, sizeof decompressor->now);
+    decompressor->now.kind = kind;
+    decompressor->now.next = offset;
+    isal_inflate_init(&decompressor->now.state);
+    begin_member(decompressor);
 }
 
-static int fail(leat_inflate *inflate, int code, const char *what, leat_format_error *err)
+static int fail(leat_decompressor *decompressor, int code, const char *what, leat_format_error *err)
 {
-    struct leat_inflate_point *const now = &inflate->now;
+    struct leat_decompress_point *const now = &decompressor->now;
     const uint64_t byte = now->next - now->state.avail_in;
     now->failed = leat_format_fail(
-        &inflate->why, code, byte,
+        &decompressor->why, code, byte,
         "%s: %s at byte %llu of the file (in the member at byte %llu), after %llu bytes of data",
         now->kind, what, (unsigned long long)byte, (unsigned long long)now->member,
         (unsigned long long)now->at);
     if (err)
-        *err = inflate->why;
+        *err = decompressor->why;
     return code;
 }
 
@@ -122,16 +123,16 @@ static const char *reason_of(int rc)
 }
 
 /* *n: bytes read; 0 at the end of the file. */
-static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
+static int refill(leat_decompressor *decompressor, size_t *n, leat_format_error *err)
 {
-    struct leat_inflate_point *const now = &inflate->now;
-    uint8_t *const to = inflate->in + BACK_BYTES;
+    struct leat_decompress_point *const now = &decompressor->now;
+    uint8_t *const to = decompressor->in + BACK_BYTES;
     ssize_t got;
     do
-        got = pread(inflate->fd, to, IN_BYTES, (off_t)now->next);
+        got = pread(decompressor->fd, to, IN_BYTES, (off_t)now->next);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return fail(inflate, LEAT_FORMAT_IO, strerror(errno), err);
+        return fail(decompressor, LEAT_FORMAT_IO, strerror(errno), err);
     *n = (size_t)got;
     now->next += *n;
     now->state.next_in = to;
@@ -140,35 +141,36 @@ static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
 }
 
 /* Called after the last byte of a member: ends the data, or starts the next member. */
-static int end_member(leat_inflate *inflate, leat_format_error *err)
+static int end_member(leat_decompressor *decompressor, leat_format_error *err)
 {
-    struct leat_inflate_point *const now = &inflate->now;
+    struct leat_decompress_point *const now = &decompressor->now;
     if (*now->kind == 'D') { /* other bytes of the container may follow */
         now->ended = 1;
         return LEAT_FORMAT_OK;
     }
     /* After the short trailer of ZLIB, ISA-L can hold bytes that it does not give back. */
     size_t n = now->state.avail_in + (size_t)now->state.read_in_length / 8;
-    const int rc = n ? LEAT_FORMAT_OK : refill(inflate, &n, err);
+    const int rc = n ? LEAT_FORMAT_OK : refill(decompressor, &n, err);
     if (rc < 0)
         return rc;
     if (n == 0)
         now->ended = 1;
     else if (*now->kind == 'G')
-        begin_member(inflate);
+        begin_member(decompressor);
     else
-        return fail(inflate, LEAT_FORMAT_BAD, "there are bytes after the end", err);
+        return fail(decompressor, LEAT_FORMAT_BAD, "there are bytes after the end", err);
     return LEAT_FORMAT_OK;
 }
 
 /* Decompresses some more bytes. */
-static int step(leat_inflate *inflate, uint8_t *to, size_t size, size_t *n, leat_format_error *err)
+static int step(leat_decompressor *decompressor, uint8_t *to, size_t size, size_t *n,
+                leat_format_error *err)
 {
-    struct leat_inflate_point *const now = &inflate->now;
+    struct leat_decompress_point *const now = &decompressor->now;
     struct inflate_state *const state = &now->state;
     size_t n_in = state->avail_in;
     if (!n_in) {
-        const int rc = refill(inflate, &n_in, err);
+        const int rc = refill(decompressor, &n_in, err);
         if (rc < 0)
             return rc;
     }
@@ -179,57 +181,58 @@ static int step(leat_inflate *inflate, uint8_t *to, size_t size, size_t *n, leat
     *n = room - state->avail_out;
     now->at += *n;
     if (rc != ISAL_DECOMP_OK)
-        return fail(inflate, LEAT_FORMAT_BAD, reason_of(rc), err);
+        return fail(decompressor, LEAT_FORMAT_BAD, reason_of(rc), err);
     if (!n_in && !*n && state->block_state != ISAL_BLOCK_FINISH)
-        return fail(inflate, LEAT_FORMAT_BAD, "truncated: the file ends", err);
+        return fail(decompressor, LEAT_FORMAT_BAD, "truncated: the file ends", err);
     return LEAT_FORMAT_OK;
 }
 
-int leat_inflate_read(leat_inflate *inflate, void *to, size_t size, size_t *n,
-                      leat_format_error *err)
+int leat_decompress_read(leat_decompressor *decompressor, void *to, size_t size, size_t *n,
+                         leat_format_error *err)
 {
-    struct leat_inflate_point *const now = &inflate->now;
+    struct leat_decompress_point *const now = &decompressor->now;
     int rc = LEAT_FORMAT_OK;
     *n = 0;
     if (now->failed) {
         if (err)
-            *err = inflate->why;
+            *err = decompressor->why;
         return now->failed;
     }
     while (*n < size && !now->ended && rc == LEAT_FORMAT_OK) {
         size_t some = 0;
         if (now->state.block_state == ISAL_BLOCK_FINISH)
-            rc = end_member(inflate, err);
+            rc = end_member(decompressor, err);
         else
-            rc = step(inflate, (uint8_t *)to + *n, size - *n, &some, err);
+            rc = step(decompressor, (uint8_t *)to + *n, size - *n, &some, err);
         *n += some;
     }
     return rc;
 }
 
-uint64_t leat_inflate_at(const leat_inflate *inflate)
+uint64_t leat_decompress_at(const leat_decompressor *decompressor)
 {
-    return inflate->now.at;
+    return decompressor->now.at;
 }
 
-leat_inflate_point *leat_inflate_keep(const leat_inflate *inflate)
+leat_decompress_point *leat_decompress_keep(const leat_decompressor *decompressor)
 {
-    leat_inflate_point *const point = malloc(sizeof *point);
+    leat_decompress_point *const point = malloc(sizeof *point);
     if (!point)
         return NULL;
-    *point = inflate->now;
+    *point = decompressor->now;
     point->next -= point->state.avail_in;
     point->state.avail_in = 0;
     return point;
 }
 
-void leat_inflate_resume(leat_inflate *inflate, int fd, const leat_inflate_point *point)
+void leat_decompress_resume(leat_decompressor *decompressor, int fd,
+                            const leat_decompress_point *point)
 {
-    inflate->fd = fd;
-    inflate->now = *point;
+    decompressor->fd = fd;
+    decompressor->now = *point;
 }
 
-size_t leat_inflate_point_bytes(void)
+size_t leat_decompress_point_bytes(void)
 {
-    return sizeof(leat_inflate_point);
+    return sizeof(leat_decompress_point);
 }

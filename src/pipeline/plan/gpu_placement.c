@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_cut.c: `device: auto`: which ops of a plan run on a GPU, where the loader has one.
+ * gpu_placement.c: `device: auto`: which ops of a plan run on a GPU, where the loader has one.
  *
  * DESIGN. The decision depends only on the plan. In each chain, the longest run of ops at the end runs on the
  * GPU if all of them have kernels and fixed input shapes. decode_jpeg's output has no fixed shape, so decoding
  * and the crop or resize after it stay on the CPU. Kernels give the CPU's results, so batches are the same.
- * The plan itself is laid out for the CPU; a copy that is cut for a GPU is made beside it. The copy borrows
+ * The plan itself is laid out for the CPU; a copy with the ops of the GPU is made beside it. The copy borrows
  * what the plan owns, and lives as long. */
 #include <stdlib.h>
 
@@ -30,13 +30,13 @@ static bool may_move(const leat_plan *plan, const leat_chain *chain, int32_t i)
 {
     const leat_chain_op *const chain_op = &chain->ops[i];
     const leat_shape in = leat_plan_shape_before(plan, chain, i);
-    return i >= chain->cut && chain_op->asked != LEAT_ASKED_CPU &&
+    return i >= chain->cache_at && chain_op->asked != LEAT_ASKED_CPU &&
            (chain_op->op->flags & LEAT_OP_KERNEL) &&
            leat_op_find(chain_op->op->name) == chain_op->op && leat_shape_bytes(&in) >= 0;
 }
 
 /* Number of ops of chain c that run on the CPU. */
-static int32_t cut_of(const leat_plan *plan, int32_t c)
+static int32_t count_host_ops(const leat_plan *plan, int32_t c)
 {
     int32_t n = plan->chains[c].n_host;
     while (n > 0 && !stays(plan, c) && may_move(plan, &plan->chains[c], n - 1))
@@ -44,7 +44,7 @@ static int32_t cut_of(const leat_plan *plan, int32_t c)
     return n;
 }
 
-int leat_gpu_cut(leat_plan *plan, leat_error *err)
+int leat_gpu_placement_make(leat_plan *plan, leat_error *err)
 {
     leat_plan *const copy = malloc(sizeof *copy);
     bool moves = false;
@@ -54,7 +54,7 @@ int leat_gpu_cut(leat_plan *plan, leat_error *err)
     copy->whole = plan;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         leat_chain *const chain = &copy->chains[c];
-        chain->n_host = cut_of(plan, c);
+        chain->n_host = count_host_ops(plan, c);
         chain->host_shape = leat_plan_shape_before(plan, chain, chain->n_host);
         moves |= chain->n_host < plan->chains[c].n_host;
     }

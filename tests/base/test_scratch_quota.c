@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_scratch_room.c: scratch for large samples is shared and not multiplied by threads: what is claimed stays
- * within the room, nobody waits for ever, a plan with a few large pictures opens and keeps to its budget, and
+ * test_scratch_quota.c: scratch for large samples is shared and not multiplied by threads: what is claimed stays
+ * within the quota, nobody waits for ever, a plan with a few large pictures opens and keeps to its budget, and
  * one that is too large is named. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,10 +25,10 @@
 
 /* --- the count alone -------------------------------------------------------------------------------- */
 
-static leat_scratch_room *room;
+static leat_scratch_quota *quota;
 static _Atomic size_t in_use, most_in_use;
 
-/* Samples that grow once or twice, now and then beyond all of the room. */
+/* Samples that grow once or twice, now and then beyond all of the quota. */
 static void *claims(void *arg)
 {
     unsigned state = (unsigned)(uintptr_t)arg;
@@ -37,14 +37,14 @@ static void *claims(void *arg)
         for (int step = 0; step < 3; step++) {
             const size_t before = claim;
             state = state * 1664525u + 1013904223u;
-            leat_scratch_room_take(room, &claim, 1 + (state >> 8) % (i % 50 ? 300 : 3000));
+            leat_scratch_quota_take(quota, &claim, 1 + (state >> 8) % (i % 50 ? 300 : 3000));
             const size_t now = atomic_fetch_add(&in_use, claim - before) + claim - before;
             size_t most = atomic_load(&most_in_use);
             while (now > most && !atomic_compare_exchange_weak(&most_in_use, &most, now)) {
             }
         }
         atomic_fetch_sub(&in_use, claim);
-        leat_scratch_room_give(room, &claim);
+        leat_scratch_quota_give(quota, &claim);
     }
     return NULL;
 }
@@ -56,16 +56,16 @@ TEST(nobody_waits_for_ever_and_one_at_most_goes_beyond)
         for (size_t first = 0; first <= 600; first += 300) {
             pthread_t threads[N_THREADS];
             atomic_store(&most_in_use, 0);
-            assert_int_equal(leat_scratch_room_open(&room, sizes[s], first, NULL), LEAT_OK);
+            assert_int_equal(leat_scratch_quota_open(&quota, sizes[s], first, NULL), LEAT_OK);
             for (uintptr_t t = 0; t < N_THREADS; t++)
                 assert_int_equal(pthread_create(&threads[t], NULL, claims, (void *)(t + 1)), 0);
             for (int t = 0; t < N_THREADS; t++)
                 pthread_join(threads[t], NULL);
             assert_int_equal(atomic_load(&in_use), 0);
             assert_true(atomic_load(&most_in_use) <= sizes[s] + 3 * 3000);
-            assert_true(leat_scratch_room_most(room) >= atomic_load(&most_in_use));
-            leat_scratch_room_close(&room);
-            assert_null(room);
+            assert_true(leat_scratch_quota_most(quota) >= atomic_load(&most_in_use));
+            leat_scratch_quota_close(&quota);
+            assert_null(quota);
         }
 }
 
@@ -73,24 +73,24 @@ TEST(nobody_waits_for_ever_and_one_at_most_goes_beyond)
 TEST(a_scratch_claims_what_is_beyond_its_own)
 {
     leat_scratch *scratch;
-    assert_int_equal(leat_scratch_room_open(&room, 1 << 20, 0, NULL), LEAT_OK);
+    assert_int_equal(leat_scratch_quota_open(&quota, 1 << 20, 0, NULL), LEAT_OK);
     assert_int_equal(leat_scratch_open(&scratch, 1 << 20, NULL), LEAT_OK);
-    leat_scratch_share(scratch, 8192, room);
+    leat_scratch_share(scratch, 8192, quota);
     assert_non_null(leat_scratch_take(scratch, 4096));
-    assert_int_equal(leat_scratch_room_most(room), 0);
+    assert_int_equal(leat_scratch_quota_most(quota), 0);
     assert_non_null(leat_scratch_take(scratch, 65536));
-    const size_t most = leat_scratch_room_most(room);
+    const size_t most = leat_scratch_quota_most(quota);
     assert_in_range(most, 65536 - 4096, 65536);
     for (int i = 0; i < 20; i++) { /* it is given back each time */
         leat_scratch_reset(scratch);
         leat_scratch_trim(scratch, 8192);
         assert_non_null(leat_scratch_take(scratch, 65536));
     }
-    assert_true(leat_scratch_room_most(room) <= most + 4096);
+    assert_true(leat_scratch_quota_most(quota) <= most + 4096);
     assert_null(leat_scratch_take(scratch, 1 << 20));
     assert_true(leat_scratch_asked(scratch) > 1 << 20); /* though it was not there */
     leat_scratch_close(&scratch);
-    leat_scratch_room_close(&room);
+    leat_scratch_quota_close(&quota);
 }
 
 /* --- plans ------------------------------------------------------------------------------------------ */

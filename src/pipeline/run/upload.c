@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship.c: copies full batches to a device. sched.c calls it. Invariant: batches are copied in
- * batch order, each in one piece, by one thread at a time.
+ * upload.c: copies full batches to a device, and frees their slots when the copies have ended. sched.c and wake.c call
+ * it. Invariant: batches are copied in batch order, each in one piece, by one thread at a time, and slots are freed in
+ * that order. A batch whose slot is not free keeps its handle, since there are more handles than slots.
  *
  * DESIGN. A batch takes the device buffer that has been free longest. Events order the streams:
  *
@@ -13,14 +14,20 @@
  *   ops stream:      wait(copied[b]) · kernels · record(ops_done[j])
  *
  * The consumer's stream then waits for ops_done instead of copied. No host thread waits for any of
- * these. land.c finds out when the slot is free again. With prefetch 0 leat_loader_next waits for the copy: nothing
- * overlaps. */
+ * these. With prefetch 0 leat_loader_next waits for the copy: nothing overlaps.
+ *
+ * A slot is free when its copy has ended; if the device decodes files, which it reads from the slot, when the
+ * kernels have ended. Whoever copies the next batch, or needs a slot, asks the events of copies. If slots are short and
+ * there is nothing else to do, one thread asks again and again, and sleeps for a 16th of the copy's age in between. A
+ * call-back of the device (cudaLaunchHostFunc) held up the stream for 35 µs, ten times as long as a small copy takes. */
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "engine.h"
 
-#define POLL_NS 50000 /* how often to ask the device for an event */
+#define POLL_NS        50000 /* how often to ask the device for an event */
+#define LEAST_SLEEP_NS 5000  /* between two questions about the oldest copy, at least */
+#define MOST_SLEEP_NS  500000
 
 static const leat_device_table *table_of(const leat_loader *loader)
 {
@@ -52,13 +59,13 @@ static void close_events(leat_loader *loader)
     }
 }
 
-int leat_ship_open(leat_loader *loader, leat_error *err)
+int leat_upload_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship_batch = loader->landed_batch = loader->first_batch;
+    loader->upload_batch = loader->in_flight_batch = loader->first_batch;
     if (!loader->device)
         return LEAT_OK;
     int rc;
-    if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_ops_open(loader, err)) < 0 ||
+    if ((rc = open_events(loader, err)) < 0 || (rc = leat_device_ops_open(loader, err)) < 0 ||
         (rc = leat_buffer_open_all(loader, err)) < 0)
         return rc;
     if ((rc = table_of(loader)->stream_open(loader->device, &loader->copy_stream, err)) < 0 ||
@@ -67,7 +74,7 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     return table_of(loader)->stream_open(loader->device, &loader->beyond_stream, err);
 }
 
-void leat_ship_close(leat_loader *loader)
+void leat_upload_close(leat_loader *loader)
 {
     if (!loader->device)
         return;
@@ -78,27 +85,27 @@ void leat_ship_close(leat_loader *loader)
         t->stream_close(loader->beyond_stream);
     if (loader->copy_stream)
         t->stream_close(loader->copy_stream);
-    leat_ship_ops_close(loader);
+    leat_device_ops_close(loader);
     leat_buffer_close_all(loader);
     close_events(loader);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-bool leat_ship_is_full_locked(const leat_loader *loader)
+bool leat_upload_is_full_locked(const leat_loader *loader)
 {
-    if (!loader->device || loader->shipping || loader->stop)
+    if (!loader->device || loader->uploading || loader->stop)
         return false;
-    const leat_slot *const slot = leat_loader_slot(loader, loader->ship_batch);
+    const leat_slot *const slot = leat_loader_slot(loader, loader->upload_batch);
     return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
 }
 
-bool leat_ship_can_locked(const leat_loader *loader)
+bool leat_upload_can_locked(const leat_loader *loader)
 {
-    return loader->free_buffers && leat_ship_is_full_locked(loader);
+    return loader->free_buffers && leat_upload_is_full_locked(loader);
 }
 
-int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns)
+int leat_upload_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns)
 {
     const leat_device_table *const t = table_of(loader);
     int rc;
@@ -112,14 +119,14 @@ int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_
     return rc;
 }
 
-leat_event *leat_ship_arrived(const leat_batch *batch)
+leat_event *leat_upload_arrived(const leat_batch *batch)
 {
     return batch->loader->ops ? batch->buffer->ops_done : batch->copied;
 }
 
 /* --- when the device fails -------------------------------------------------------------------- */
 
-int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
+int leat_upload_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
 {
     char why[256] = "";
     if (table_of(loader)->explain)
@@ -128,24 +135,95 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
                      why[0] ? why : leat_code_text(rc));
 }
 
-void leat_ship_fail_device_locked(leat_loader *loader, int rc)
+void leat_upload_fail_device_locked(leat_loader *loader, int rc)
 {
-    leat_ship_fail(loader, rc, "copies do not end", &loader->device_failure);
+    leat_upload_fail(loader, rc, "copies do not end", &loader->device_failure);
     leat_wake_consumer_locked(loader);
 }
 
-/* On a failed device no copy lands: slots would stay SHIPPING and the consumer would wait for
+/* On a failed device no copy ends: slots would stay UPLOADING and the consumer would wait for
  * ever. So the waiting consumer calls this from time to time. */
-void leat_ship_check_locked(leat_loader *loader)
+void leat_upload_check_locked(leat_loader *loader)
 {
-    if (!loader->device || loader->shipping || loader->ship_batch == loader->first_batch)
+    if (!loader->device || loader->uploading || loader->upload_batch == loader->first_batch)
         return;
-    leat_event *const event = leat_loader_batch(loader, loader->ship_batch - 1)->copied;
+    leat_event *const event = leat_loader_batch(loader, loader->upload_batch - 1)->copied;
     pthread_mutex_unlock(&loader->lock);
     const int rc = table_of(loader)->event_query(event);
     pthread_mutex_lock(&loader->lock);
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        leat_ship_fail_device_locked(loader, rc);
+        leat_upload_fail_device_locked(loader, rc);
+}
+
+/* --- copies that have ended --------------------------------------------------------------------- */
+
+/* LEAT_OK: the device needs the slot of this batch no longer. */
+static int ask_ended(const leat_loader *loader, const leat_batch *batch)
+{
+    const bool reads_it = loader->plan->decodes_on_device;
+    return loader->device->table->event_query(reads_it ? batch->buffer->ops_done : batch->copied);
+}
+
+int64_t leat_upload_find_ended(leat_loader *loader)
+{
+    int64_t b = loader->in_flight_batch;
+    for (; b < loader->upload_batch; b++) {
+        const leat_batch *const batch = leat_loader_batch(loader, b);
+        if (ask_ended(loader, batch) != LEAT_OK)
+            break;
+        const leat_trace_span span = { .start_ns =
+                                           loader->device->table->event_ns(batch->copy_start),
+                                       .end_ns = loader->device->table->event_ns(batch->copied),
+                                       .batch = b,
+                                       .bytes = (uint64_t)batch->info.copied_bytes,
+                                       .kind = LEAT_TRACE_COPY };
+        leat_trace_put(&loader->copy_spans, &span);
+    }
+    return b;
+}
+
+void leat_upload_free_slots_locked(leat_loader *loader, int64_t end)
+{
+    while (loader->in_flight_batch < end)
+        leat_slot_free_locked(leat_loader_batch(loader, loader->in_flight_batch++)->slot);
+}
+
+void leat_upload_reap_locked(leat_loader *loader)
+{
+    if (loader->uploading || loader->in_flight_batch == loader->upload_batch)
+        return; /* the thread that uploads does it, or there is none */
+    loader->uploading = true;
+    pthread_mutex_unlock(&loader->lock);
+    const int64_t end = leat_upload_find_ended(loader);
+    pthread_mutex_lock(&loader->lock);
+    leat_upload_free_slots_locked(loader, end);
+    loader->uploading = false;
+    leat_wake_consumer_locked(loader);
+}
+
+bool leat_upload_can_await_locked(const leat_loader *loader)
+{
+    return loader->in_flight_batch < loader->upload_batch && !loader->awaiting &&
+           !loader->uploading && leat_slot_is_short_locked(loader) &&
+           loader->device_failure.code >= 0;
+}
+
+void leat_upload_await_locked(leat_loader *loader)
+{
+    const leat_batch *const batch = leat_loader_batch(loader, loader->in_flight_batch);
+    const int64_t sent_ns = batch->info.sent_ns;
+    loader->awaiting = true;
+    pthread_mutex_unlock(&loader->lock);
+    const int rc = ask_ended(loader, batch);
+    const int64_t age_ns = leat_clock_ns() - sent_ns;
+    if (rc == LEAT_E_AGAIN)
+        leat_clock_nap(age_ns < 16 * LEAST_SLEEP_NS  ? LEAST_SLEEP_NS
+                       : age_ns < 16 * MOST_SLEEP_NS ? age_ns / 16
+                                                     : MOST_SLEEP_NS);
+    pthread_mutex_lock(&loader->lock);
+    loader->awaiting = false;
+    if (rc < 0 && rc != LEAT_E_AGAIN)
+        leat_upload_fail_device_locked(loader, rc);
 }
 
 /* --- copying a batch ---------------------------------------------------------------------------- */
@@ -213,9 +291,9 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     return LEAT_OK;
 }
 
-void leat_ship_next_locked(leat_loader *loader)
+void leat_upload_next_locked(leat_loader *loader)
 {
-    const int64_t b = loader->ship_batch;
+    const int64_t b = loader->upload_batch;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
     leat_bad_rows_limit_locked(loader, slot);
@@ -226,8 +304,8 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_buffer *const buffer = leat_buffer_take_locked(loader);
     const bool in_use = buffer->consumed_recorded; /* the consumer's stream may still read it */
     leat_check(slot->state == LEAT_SLOT_FULL && batch->state != LEAT_BATCH_HELD);
-    slot->state = LEAT_SLOT_SHIPPING;
-    loader->shipping = true;
+    slot->state = LEAT_SLOT_UPLOADING;
+    loader->uploading = true;
     buffer->consumed_recorded = false;
     batch->buffer = buffer;
     batch->memory = buffer->memory;
@@ -236,20 +314,20 @@ void leat_ship_next_locked(leat_loader *loader)
     batch->info.sent_ns = leat_clock_ns();
     leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
-    const int64_t end = leat_land_ask(loader);
+    const int64_t end = leat_upload_find_ended(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
     pthread_mutex_lock(&loader->lock);
-    leat_land_free_locked(loader, end);
-    loader->shipping = false;
+    leat_upload_free_slots_locked(loader, end);
+    loader->uploading = false;
     if (rc < 0) {
         slot->state = LEAT_SLOT_FULL;
         char what[64];
         snprintf(what, sizeof what, "cannot copy batch %lld", (long long)b);
         if (rc != LEAT_E_DATA)
-            leat_ship_fail(loader, rc, what, &slot->error);
+            leat_upload_fail(loader, rc, what, &slot->error);
     } else {
-        batch->state = LEAT_BATCH_SHIPPED;
-        loader->ship_batch++;
+        batch->state = LEAT_BATCH_UPLOADED;
+        loader->upload_batch++;
     }
     leat_wake_balance_locked(loader);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_split.c: models whose layers name devices. Cut where nothing crosses, a model trains and evaluates as an uncut
+ * test_partition.c: models whose layers name devices. Cut where nothing crosses, a model trains and evaluates as an uncut
  * one, bit for bit; what crosses to a simulated device is counted; what cannot be cut is refused by name. */
 #include <math.h>
 #include <unistd.h>
 
 #include "fixtures/train_fixture.h"
 #include "train/cpu/onednn.h"
-#include "train/split/net_split.h"
+#include "train/partition/net_partition.h"
 
 enum { BATCH = 12, SIDE = 6, STEPS = 9, CLASSES = 4 };
 
@@ -123,17 +123,18 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
     if (memcmp(logits[0], logits[1], n * sizeof(float)) != 0)
         fail_msg("%s, cut at %d: other outputs", m->name, at);
     for (int32_t i = 0; i < of_both->n_params; i++)
-        for (int slot = 0; slot <= of_both->optimizer->n_states; slot++) {
+        for (int which = 0; which <= of_both->optimizer->n_states; which++) {
             const leat_model_param *const p = &of_both->params[i];
             float *const x = calloc(2 * p->n, sizeof *x);
             for (int k = 0; k < 2; k++) {
                 const leat_trainer *const t = (k ? cut : uncut)->trainer;
-                assert_int_equal(t->backend->read(t->net, p->layer, p->index, (leat_param_slot)slot,
-                                                  x + (size_t)k * p->n, NULL),
+                assert_int_equal(t->backend->read(t->net, p->layer, p->index,
+                                                  (leat_param_values)which, x + (size_t)k * p->n,
+                                                  NULL),
                                  LEAT_OK);
             }
             if (memcmp(x, x + p->n, p->n * sizeof *x) != 0)
-                fail_msg("%s, cut at %d: slot %d of '%s' is another", m->name, at, slot,
+                fail_msg("%s, cut at %d: values %d of '%s' is another", m->name, at, which,
                          of_both->layers[p->layer].name);
             free(x);
         }
@@ -148,7 +149,7 @@ TEST(a_cut_model_learns_the_same_bits)
                 continue;
             open_cut(&uncut, models[m].text, 0, "");
             open_cut(&cut, models[m].text, at, "cpu");
-            assert_ptr_equal(cut.trainer->backend, &leat_backend_split);
+            assert_ptr_equal(cut.trainer->backend, &leat_backend_partition);
             assert_int_equal(leat_trainer_get_info(cut.trainer)->crossings, 0);
             for (int i = 0; i < STEPS; i++) {
                 step(&uncut, i, true);
@@ -169,7 +170,7 @@ TEST(a_cut_model_learns_the_same_bits)
 /* Files know nothing of devices. */
 TEST(weights_move_to_an_uncut_model)
 {
-    static const char path[] = "test_split.safetensors";
+    static const char path[] = "test_partition.safetensors";
     fixture uncut, cut;
     open_cut(&uncut, models[1].text, 0, "");
     open_cut(&cut, models[1].text, 5, "cpu");

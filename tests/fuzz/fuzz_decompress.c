@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_inflate.c: any bytes as a GZIP or ZLIB file (the first byte chooses), read through, by records, and
+ * fuzz_decompress.c: any bytes as a GZIP or ZLIB file (the first byte chooses), read through, by records, and
  * by chunks from every point. What each way finds must agree. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/inflate_index.h"
+#include "formats/decompress_index.h"
 #include "formats/tfrecord.h"
 #include "fuzz_target.h"
 
@@ -16,38 +16,38 @@ enum { MOST = 1 << 20 }; /* of data: a file of 1 KB may hold a megabyte */
 /* Reads through in pieces of random sizes; gives the code. */
 static int read_through(int fd, const char *kind, uint8_t *to, size_t *size)
 {
-    leat_inflate *inflate;
+    leat_decompressor *decompressor;
     leat_format_error err = { 0 };
     size_t n, piece = 1;
     int rc;
-    EXPECT(leat_inflate_open(&inflate, NULL) == LEAT_FORMAT_OK);
-    leat_inflate_begin(inflate, fd, kind, 0);
+    EXPECT(leat_decompress_open(&decompressor, NULL) == LEAT_FORMAT_OK);
+    leat_decompress_begin(decompressor, fd, kind, 0);
     *size = 0;
     do {
         piece = (piece * 37 + 11) % 70000;
         if (piece > MOST - *size)
             piece = MOST - *size;
-        rc = leat_inflate_read(inflate, to + *size, piece, &n, &err);
+        rc = leat_decompress_read(decompressor, to + *size, piece, &n, &err);
         EXPECT(n <= piece);
         *size += n;
-        EXPECT(leat_inflate_at(inflate) == *size);
+        EXPECT(leat_decompress_at(decompressor) == *size);
     } while (rc == LEAT_FORMAT_OK && n == piece && *size < MOST);
     EXPECT(rc == LEAT_FORMAT_OK || (rc == LEAT_FORMAT_BAD && err.code == rc && err.text[0]));
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     return rc;
 }
 
-static void by_chunks(int fd, const leat_inflate_index *index, const uint8_t *all)
+static void by_chunks(int fd, const leat_decompress_index *index, const uint8_t *all)
 {
-    leat_inflate *inflate;
+    leat_decompressor *decompressor;
     uint8_t *const chunk = malloc((size_t)index->chunk_bytes);
     size_t n;
-    EXPECT(chunk && leat_inflate_open(&inflate, NULL) == LEAT_FORMAT_OK);
+    EXPECT(chunk && leat_decompress_open(&decompressor, NULL) == LEAT_FORMAT_OK);
     for (size_t c = index->n_chunks; c-- > 0;) {
-        EXPECT(leat_inflate_index_chunk(index, c, fd, inflate, chunk, &n, NULL) == 0);
+        EXPECT(leat_decompress_index_chunk(index, c, fd, decompressor, chunk, &n, NULL) == 0);
         EXPECT(memcmp(chunk, all + c * index->chunk_bytes, n) == 0);
     }
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     free(chunk);
 }
 
@@ -74,7 +74,7 @@ static uint64_t by_records(int fd, const uint8_t *all, size_t size, int is_damag
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    leat_inflate_index index;
+    leat_decompress_index index;
     size_t n_all;
     int rc_records;
     if (!size)
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int rc = read_through(fd, kind, all, &n_all);
     const char *const seen = leat_tfrecord_compression(data + 1, size - 1);
     if (n_all < MOST) {
-        const int rc_index = leat_inflate_index_build(fd, kind, chunk, &index, NULL);
+        const int rc_index = leat_decompress_index_build(fd, kind, chunk, &index, NULL);
         EXPECT(rc == LEAT_FORMAT_OK || rc_index < 0);
         if (rc_index == LEAT_FORMAT_OK) {
             EXPECT(index.data_bytes == n_all);
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             const uint64_t n = by_records(fd, all, n_all, rc < 0, &rc_records);
             EXPECT(rc_records != LEAT_FORMAT_END || (rc_index == 0 && n == index.n_records));
         }
-        leat_inflate_index_close(&index);
+        leat_decompress_index_close(&index);
     }
     free(all);
     close(fd);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_split.c: makes steps of a model whose layers run on several devices, and reads and writes its values. It fills
- * leat_backend as a device does, so the trainer knows nothing of it. See split.h for the design. */
+ * net_partition.c: makes steps of a model whose layers run on several devices, and reads and writes its values. It fills
+ * leat_backend as a device does, so the trainer knows nothing of it. See partition.h for the design. */
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "split.h"
+#include "partition.h"
 #include "train/losses.h"
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
 /* pass: index in work. */
-static int run(leat_net *net, leat_split_part *p, int pass, const leat_net_step *how,
+static int run(leat_net *net, leat_partition_part *p, int pass, const leat_net_step *how,
                leat_error *err)
 {
     leat_step_times t = { 0 };
-    leat_split_span *const s = &p->work[pass];
+    leat_partition_span *const s = &p->work[pass];
     const int64_t from_ns = leat_clock_ns();
-    int rc = leat_split_span_begin(s, err);
+    int rc = leat_partition_span_begin(s, err);
     if (rc == LEAT_OK)
         rc = p->on->backend->step(p->net, p->on->stream, &p->rows, how, &t, err);
     if (rc == LEAT_OK)
-        rc = leat_split_span_end(s, net->step, err);
+        rc = leat_partition_span_end(s, net->step, err);
     if (t.busy_ns > 0)
         s->ns = t.busy_ns;
     net->times.launches += t.launches;
@@ -42,7 +42,7 @@ static leat_view view_of(const leat_shape *sample, int64_t rows, const void *dat
 }
 
 /* Sets what a part reads. x: the output of the part before, or the batch's input; then its own. */
-static int bring(leat_net *net, leat_split_part *p, const leat_net_rows *rows, const void **x,
+static int bring(leat_net *net, leat_partition_part *p, const leat_net_rows *rows, const void **x,
                  leat_error *err)
 {
     const bool ends = leat_model_ends(&p->model);
@@ -64,7 +64,7 @@ static int bring(leat_net *net, leat_split_part *p, const leat_net_rows *rows, c
     return rc;
 }
 
-static float *wanted_grad(const leat_split_part *p)
+static float *wanted_grad(const leat_partition_part *p)
 {
     return p->gives_grad ? leat_carry_source(&p->carries[LEAT_CARRY_GRAD]) : NULL;
 }
@@ -75,7 +75,7 @@ static int forward(leat_net *net, const leat_net_rows *rows, const leat_net_step
     const void *x = rows->x.data;
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++) {
-        leat_split_part *const p = &net->parts[i];
+        leat_partition_part *const p = &net->parts[i];
         const bool last = i + 1 == net->n_parts;
         leat_net_step mine = *how;
         mine.phase = last || !how->train ? LEAT_NET_WHOLE : LEAT_NET_FORWARD;
@@ -89,7 +89,8 @@ static int forward(leat_net *net, const leat_net_rows *rows, const leat_net_step
     return rc;
 }
 
-static int backward(leat_net *net, leat_split_part *p, const leat_net_step *how, leat_error *err)
+static int backward(leat_net *net, leat_partition_part *p, const leat_net_step *how,
+                    leat_error *err)
 {
     leat_carry *const c = &p[1].carries[LEAT_CARRY_GRAD];
     const void *grad = wanted_grad(&p[1]);
@@ -105,13 +106,13 @@ static void add_times(leat_net *net)
 {
     leat_step_times *const t = &net->times;
     for (int32_t i = 0; i < net->n_parts; i++) {
-        const leat_split_part *const p = &net->parts[i];
+        const leat_partition_part *const p = &net->parts[i];
         int64_t *const work = p->on == net->places ? &t->busy_ns : &t->elsewhere_ns;
-        *work +=
-            leat_split_span_ns(&p->work[0], net->step) + leat_split_span_ns(&p->work[1], net->step);
+        *work += leat_partition_span_ns(&p->work[0], net->step) +
+                 leat_partition_span_ns(&p->work[1], net->step);
         for (int k = 0; k < LEAT_CARRIES; k++)
-            t->crossing_ns += leat_split_span_ns(&p->carries[k].down, net->step) +
-                              leat_split_span_ns(&p->carries[k].up, net->step);
+            t->crossing_ns += leat_partition_span_ns(&p->carries[k].down, net->step) +
+                              leat_partition_span_ns(&p->carries[k].up, net->step);
     }
 }
 
@@ -122,7 +123,7 @@ static int step_once(leat_net *net, const leat_net_rows *rows, const leat_net_st
     int rc = forward(net, rows, how, err);
     for (int32_t i = net->n_parts - 2; i >= 0 && rc == LEAT_OK && how->train; i--)
         rc = backward(net, &net->parts[i], how, err);
-    const int waited = leat_split_wait(net, rc < 0 ? NULL : err); /* after failures, too */
+    const int waited = leat_partition_wait(net, rc < 0 ? NULL : err); /* after failures, too */
     if (rc == LEAT_OK && (rc = waited) == LEAT_OK)
         add_times(net);
     return rc;
@@ -147,7 +148,7 @@ static leat_net_rows piece_of(const leat_model *model, const leat_net_rows *all,
 static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_error *err)
 {
     const leat_loss_rows targets = leat_loss_targets(rows);
-    const bool simulated = leat_split_describe(net).ends_simulated;
+    const bool simulated = leat_partition_describe(net).ends_simulated;
     return net->places[0].table->host_memory && !simulated
                ? leat_model_check_rows(net->model, &targets, err)
                : LEAT_OK;
@@ -161,8 +162,8 @@ static int64_t piece_rows(const leat_model *model, const leat_net_step *how)
     return how->train ? model->batch_size : model->batch_size / shard * shard;
 }
 
-static int split_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                      const leat_net_step *how, leat_step_times *times, leat_error *err)
+static int partition_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
+                          const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const int64_t most = piece_rows(net->model, how);
     const int64_t n = leat_shape_elements(&net->model->layers[net->model->n_layers - 1].out);
@@ -182,46 +183,47 @@ static int split_step(leat_net *net, leat_stream *stream, const leat_net_rows *r
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-static const leat_split_part *part_of(const leat_net *net, int32_t layer)
+static const leat_partition_part *part_of(const leat_net *net, int32_t layer)
 {
-    const leat_split_part *p = net->parts;
+    const leat_partition_part *p = net->parts;
     while (layer >= p->model.end)
         p++;
     return p;
 }
 
-static int split_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
+static int partition_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
 {
-    const leat_split_part *const last = &net->parts[net->n_parts - 1];
+    const leat_partition_part *const last = &net->parts[net->n_parts - 1];
     const int rc = last->on->backend->sums(last->net, anew, out, err);
-    if (leat_split_describe(net).simulated)
+    if (leat_partition_describe(net).simulated)
         out->loss = out->right = NAN;
     return rc;
 }
 
-static int split_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
-                      leat_error *err)
+static int partition_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
+                          float *to, leat_error *err)
 {
-    const leat_split_part *const p = part_of(net, layer);
-    return p->on->backend->read(p->net, layer, param, slot, to, err);
+    const leat_partition_part *const p = part_of(net, layer);
+    return p->on->backend->read(p->net, layer, param, which, to, err);
 }
 
-static const float *split_values(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot)
+static const float *partition_values(leat_net *net, int32_t layer, int32_t param,
+                                     leat_param_values which)
 {
-    const leat_split_part *const p = part_of(net, layer);
+    const leat_partition_part *const p = part_of(net, layer);
     const leat_backend *const on = p->on->backend;
-    return on->values ? on->values(p->net, layer, param, slot) : NULL;
+    return on->values ? on->values(p->net, layer, param, which) : NULL;
 }
 
-static int split_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
-                       const float *from, leat_error *err)
+static int partition_write(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
+                           const float *from, leat_error *err)
 {
-    const leat_split_part *const p = part_of(net, layer);
-    return p->on->backend->write(p->net, layer, param, slot, from, err);
+    const leat_partition_part *const p = part_of(net, layer);
+    return p->on->backend->write(p->net, layer, param, which, from, err);
 }
 
-static int split_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
-                       leat_error *err)
+static int partition_blend(leat_net *net, leat_param_values to, leat_param_values from,
+                           double share, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
@@ -229,7 +231,7 @@ static int split_blend(leat_net *net, leat_param_slot to, leat_param_slot from, 
     return rc;
 }
 
-static int split_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
+static int partition_swap(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
@@ -237,18 +239,18 @@ static int split_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_
     return rc;
 }
 
-static int64_t split_updates(const leat_net *net)
+static int64_t partition_updates(const leat_net *net)
 {
     return net->parts[0].on->backend->updates(net->parts[0].net);
 }
 
-static void split_set_updates(leat_net *net, int64_t n)
+static void partition_set_updates(leat_net *net, int64_t n)
 {
     for (int32_t i = 0; i < net->n_parts; i++)
         net->parts[i].on->backend->set_updates(net->parts[i].net, n);
 }
 
-static const char *split_graph_failure(const leat_net *net)
+static const char *partition_graph_failure(const leat_net *net)
 {
     const char *text = "";
     for (int32_t i = 0; i < net->n_parts && !*text; i++)
@@ -257,14 +259,14 @@ static const char *split_graph_failure(const leat_net *net)
     return text;
 }
 
-static void split_memory(const leat_net *net, leat_train_memory *out)
+static void partition_memory(const leat_net *net, leat_train_memory *out)
 {
     *out = net->memory;
 }
 
-leat_split_info leat_split_describe(const leat_net *net)
+leat_partition_info leat_partition_describe(const leat_net *net)
 {
-    leat_split_info info = { .in_host_memory = true };
+    leat_partition_info info = { .in_host_memory = true };
     for (int32_t i = 0; i < net->n_parts; i++) {
         const leat_carry *const all = net->parts[i].carries;
         for (int k = 0; k < LEAT_CARRY_VALID; k++)
@@ -283,19 +285,19 @@ leat_split_info leat_split_describe(const leat_net *net)
     return info;
 }
 
-const leat_backend leat_backend_split = {
+const leat_backend leat_backend_partition = {
     .kind = "split",
-    .open = leat_split_open,
-    .close = leat_split_close,
-    .step = split_step,
-    .sums = split_sums,
-    .read = split_read,
-    .values = split_values,
-    .write = split_write,
-    .blend = split_blend,
-    .swap = split_swap,
-    .memory = split_memory,
-    .updates = split_updates,
-    .set_updates = split_set_updates,
-    .graph_failure = split_graph_failure,
+    .open = leat_partition_open,
+    .close = leat_partition_close,
+    .step = partition_step,
+    .sums = partition_sums,
+    .read = partition_read,
+    .values = partition_values,
+    .write = partition_write,
+    .blend = partition_blend,
+    .swap = partition_swap,
+    .memory = partition_memory,
+    .updates = partition_updates,
+    .set_updates = partition_set_updates,
+    .graph_failure = partition_graph_failure,
 };

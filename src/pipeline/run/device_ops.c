@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_ops.c: tells the device at open which ops of the plan it runs, and with which shapes.
- * ship.c calls it. */
+ * device_ops.c: tells the device at open which ops of the plan it runs, and with which shapes.
+ * upload.c calls it. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -55,13 +55,13 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     return rc;
 }
 
-int leat_ship_ops_open(leat_loader *loader, leat_error *err)
+int leat_device_ops_open(leat_loader *loader, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
     const leat_device_table *const t = loader->device->table;
     leat_device_chain chains[LEAT_MAX_FEATURES];
     leat_device_ops_spec spec = { .chains = chains,
-                                  .rows = (int64_t)leat_order_slot_rows(&plan->order),
+                                  .rows = (int64_t)leat_order_most_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
     leat_device_cache_rows rows = { .index = plan->index_offset };
@@ -76,8 +76,8 @@ int leat_ship_ops_open(leat_loader *loader, leat_error *err)
     if (plan->caches_on_device) {
         if ((rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err)) < 0)
             goto end;
-        rows.parts = loader->device_cache->parts;
-        rows.n_parts = loader->device_cache->n_parts;
+        rows.tensors = loader->device_cache->tensors;
+        rows.n_tensors = loader->device_cache->n_tensors;
         spec.device_cache = &rows;
         for (int i = 0; i <= loader->n_threads; i++)
             loader->workers[i].device_cache = loader->device_cache;
@@ -89,7 +89,7 @@ end:
     return rc;
 }
 
-void leat_ship_ops_close(leat_loader *loader)
+void leat_device_ops_close(leat_loader *loader)
 {
     const leat_device_table *const t = loader->device->table;
     if (loader->ops_stream)

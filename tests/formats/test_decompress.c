@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_inflate.c: GZIP and ZLIB files: as TensorFlow writes them, in many members, from every point, cut and
+ * test_decompress.c: GZIP and ZLIB files: as TensorFlow writes them, in many members, from every point, cut and
  * damaged everywhere. */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "fixtures/compressed.h"
 #include "fixtures/format_test.h"
-#include "formats/inflate_index.h"
+#include "formats/decompress_index.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 
@@ -43,25 +43,25 @@ static uint8_t *plain_of(const char *name, size_t *size)
 static int inflate_all(const char *path, const char *kind, size_t piece, const uint8_t *want,
                        size_t want_size, size_t *came, leat_format_error *err)
 {
-    leat_inflate *inflate;
+    leat_decompressor *decompressor;
     uint8_t *const to = malloc(piece);
     const int fd = open(path, O_RDONLY);
     size_t n = piece;
     int rc;
     assert_true(fd >= 0 && to);
-    assert_int_equal(leat_inflate_open(&inflate, NULL), LEAT_FORMAT_OK);
-    leat_inflate_begin(inflate, fd, kind, 0);
+    assert_int_equal(leat_decompress_open(&decompressor, NULL), LEAT_FORMAT_OK);
+    leat_decompress_begin(decompressor, fd, kind, 0);
     *came = 0;
     do {
-        rc = leat_inflate_read(inflate, to, piece, &n, err);
+        rc = leat_decompress_read(decompressor, to, piece, &n, err);
         assert_true(*came + n <= want_size);
         assert_memory_equal(to, want + *came, n);
         *came += n;
-        assert_int_equal(leat_inflate_at(inflate), *came);
+        assert_int_equal(leat_decompress_at(decompressor), *came);
     } while (rc == LEAT_FORMAT_OK && n == piece);
-    assert_int_equal(leat_inflate_read(inflate, to, piece, &n, NULL), rc); /* and again */
+    assert_int_equal(leat_decompress_read(decompressor, to, piece, &n, NULL), rc); /* and again */
     assert_int_equal(n, 0);
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     free(to);
     close(fd);
     return rc;
@@ -156,22 +156,22 @@ TEST(records_of_compressed_files)
         }
 }
 
-static void check_chunks(const leat_inflate_index *index, int fd, const uint8_t *plain)
+static void check_chunks(const leat_decompress_index *index, int fd, const uint8_t *plain)
 {
-    leat_inflate *inflate;
+    leat_decompressor *decompressor;
     uint8_t *const chunk = malloc((size_t)index->chunk_bytes);
     assert_non_null(chunk);
-    assert_int_equal(leat_inflate_open(&inflate, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(leat_decompress_open(&decompressor, NULL), LEAT_FORMAT_OK);
     for (size_t k = 0; k < 2 * index->n_chunks; k++) {
         const size_t c = (size_t)random_below(index->n_chunks);
         const uint64_t left = index->data_bytes - c * index->chunk_bytes;
         size_t n;
-        assert_int_equal(leat_inflate_index_chunk(index, c, fd, inflate, chunk, &n, NULL),
+        assert_int_equal(leat_decompress_index_chunk(index, c, fd, decompressor, chunk, &n, NULL),
                          LEAT_FORMAT_OK);
         assert_int_equal(n, left < index->chunk_bytes ? left : index->chunk_bytes);
         assert_memory_equal(chunk, plain + c * index->chunk_bytes, n);
     }
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     free(chunk);
 }
 
@@ -182,13 +182,13 @@ TEST(every_chunk_from_its_point)
     for (size_t g = 0; g < N_GOLDEN; g++)
         for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
             size_t size, plain_size;
-            leat_inflate_index index;
+            leat_decompress_index index;
             uint8_t *const bytes = golden_file(golden[g], &size);
             uint8_t *const plain = plain_of(golden[g], &plain_size);
             uint64_t at = 0, length;
             write_whole(path, bytes, size);
             const int fd = open(path, O_RDONLY);
-            assert_int_equal(leat_inflate_index_build(
+            assert_int_equal(leat_decompress_index_build(
                                  fd, leat_tfrecord_compression(bytes, size < 12 ? size : 12),
                                  chunks[i], &index, NULL),
                              LEAT_FORMAT_OK);
@@ -200,7 +200,7 @@ TEST(every_chunk_from_its_point)
             assert_int_equal(index.begins[index.n_records], plain_size);
             assert_int_equal(at, plain_size);
             check_chunks(&index, fd, plain);
-            leat_inflate_index_close(&index);
+            leat_decompress_index_close(&index);
             close(fd);
             free(bytes);
             free(plain);
@@ -248,7 +248,7 @@ static void expect_found(const char *path, const uint8_t *plain, size_t plain_si
                          const char *what)
 {
     leat_format_error err = { 0 }, why = { 0 };
-    leat_inflate_index index;
+    leat_decompress_index index;
     uint8_t begin[12];
     uint64_t end;
     const int rc = read_records(path, plain, &end, &err);
@@ -267,10 +267,10 @@ static void expect_found(const char *path, const uint8_t *plain, size_t plain_si
             fail_msg("\"%s\" does not say \"%s\"", err.text, what);
     }
     if (kind) {
-        const int code = leat_inflate_index_build(fd, kind, 500, &index, &why);
+        const int code = leat_decompress_index_build(fd, kind, 500, &index, &why);
         assert_int_equal(code, rc == LEAT_FORMAT_END ? LEAT_FORMAT_OK : rc);
         assert_true(code == LEAT_FORMAT_OK || strstr(why.text, "byte "));
-        leat_inflate_index_close(&index);
+        leat_decompress_index_close(&index);
     }
     close(fd);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_split.c: reads large values of records straight into their rows, so that they are not copied once more.
+ * tfrecord_scatter.c: reads large values of records straight into their rows, so that they are not copied once more.
  * tfrecord_load.c calls it for rows that are copies of records. Invariant: a row counts only if its record has passed
  * both CRCs and is built like the one that has set the features.
  *
@@ -20,10 +20,10 @@
     (1 << 20)     /* bytes of a read: they should still be in the core's cache for the CRC */
 #define PARTS 256 /* of a read */
 
-void leat_tfrecord_split_make(leat_tfrecord_source *source)
+void leat_tfrecord_scatter_make(leat_tfrecord_source *source)
 {
     const leat_example_layout *const layout = &source->layout;
-    leat_tfrecord_split *const split = &source->split;
+    leat_tfrecord_scatter *const scatter = &source->scatter;
     bool large[LEAT_LAYOUT_FEATURES] = { 0 };
     for (size_t i = 0; layout->size && i < layout->n_features; i++) {
         const leat_layout_feature *const f = &layout->features[i];
@@ -32,21 +32,21 @@ void leat_tfrecord_split_make(leat_tfrecord_source *source)
             continue;
         const leat_tfrecord_value value = { (int32_t)i, LEAT_TFRECORD_HEADER + f->values.at,
                                             f->values.size };
-        int32_t k = split->n_values++;
-        for (; k && split->values[k - 1].at > value.at; k--)
-            split->values[k] = split->values[k - 1];
-        split->values[k] = value;
+        int32_t k = scatter->n_values++;
+        for (; k && scatter->values[k - 1].at > value.at; k--)
+            scatter->values[k] = scatter->values[k - 1];
+        scatter->values[k] = value;
     }
-    if (!split->n_values)
+    if (!scatter->n_values)
         return;
-    leat_example_layout_cut(layout, large, &split->rest);
-    split->record_bytes = layout->size + LEAT_TFRECORD_OVERHEAD;
-    split->rest_bytes = split->rest.size + LEAT_TFRECORD_OVERHEAD;
+    leat_example_layout_without(layout, large, &scatter->rest);
+    scatter->record_bytes = layout->size + LEAT_TFRECORD_OVERHEAD;
+    scatter->rest_bytes = scatter->rest.size + LEAT_TFRECORD_OVERHEAD;
 }
 
 /* Records that are read together. */
-typedef struct split_read {
-    const leat_tfrecord_split *split;
+typedef struct scatter_read {
+    const leat_tfrecord_scatter *scatter;
     const leat_gather *g;
     int32_t tensors[LEAT_LAYOUT_FEATURES]; /* of each large value */
     uint64_t in_rows;                      /* the set of these tensors, a bit each */
@@ -54,35 +54,35 @@ typedef struct split_read {
     uint8_t *rest;                         /* of all records, one after another */
     struct iovec parts[PARTS];
     int n_parts;
-} split_read;
+} scatter_read;
 
 /* Finds the tensor of each large value. False: not one and only one tensor is a copy of it. */
-static bool match_tensors(split_read *r)
+static bool match_tensors(scatter_read *r)
 {
-    for (int32_t v = 0; v < r->split->n_values; v++) {
+    for (int32_t v = 0; v < r->scatter->n_values; v++) {
         int n = 0;
         for (int32_t k = 0; k < r->g->n_tensors; k++)
-            if (r->g->features[k] == r->split->values[v].feature) {
+            if (r->g->features[k] == r->scatter->values[v].feature) {
                 r->tensors[v] = k;
                 n++;
             }
-        if (n != 1 || r->g->row_bytes[r->tensors[v]] != r->split->values[v].size)
+        if (n != 1 || r->g->row_bytes[r->tensors[v]] != r->scatter->values[v].size)
             return false;
         r->in_rows |= (uint64_t)1 << r->tensors[v];
     }
     return true;
 }
 
-static uint8_t *row_of(const split_read *r, int32_t value, uint64_t row)
+static uint8_t *row_of(const scatter_read *r, int32_t value, uint64_t row)
 {
     const int32_t tensor = r->tensors[value];
     return r->g->rows[tensor] + row * r->g->row_bytes[tensor];
 }
 
 /* How many of the n records can share a read: neighbours of one size. */
-static uint64_t count(const split_read *r, const leat_tfrecord_place *at, uint64_t n)
+static uint64_t count(const scatter_read *r, const leat_tfrecord_place *at, uint64_t n)
 {
-    const uint64_t bytes = r->split->record_bytes, parts = 2 * (uint64_t)r->split->n_values + 1;
+    const uint64_t bytes = r->scatter->record_bytes, parts = 2 * (uint64_t)r->scatter->n_values + 1;
     uint64_t m = 0;
     while (m < n && at[m].size == bytes && !at[m].bytes && at[m].shard == at[0].shard &&
            at[m].offset == at[0].offset + m * bytes && (!m || (m + 1) * bytes <= READ_MOST) &&
@@ -91,7 +91,7 @@ static uint64_t count(const split_read *r, const leat_tfrecord_place *at, uint64
     return m;
 }
 
-static void add_part(split_read *r, uint8_t *to, size_t size)
+static void add_part(scatter_read *r, uint8_t *to, size_t size)
 {
     struct iovec *const last = r->n_parts ? &r->parts[r->n_parts - 1] : NULL;
     if (last && (uint8_t *)last->iov_base + last->iov_len == to)
@@ -101,36 +101,36 @@ static void add_part(split_read *r, uint8_t *to, size_t size)
 }
 
 /* Lists where the parts of n records go. */
-static void list_parts(split_read *r, uint64_t n)
+static void list_parts(scatter_read *r, uint64_t n)
 {
     uint8_t *rest = r->rest;
     for (uint64_t i = 0; i < n; i++) {
         size_t at = 0;
-        for (int32_t v = 0; v < r->split->n_values; v++) {
-            const leat_tfrecord_value *const value = &r->split->values[v];
+        for (int32_t v = 0; v < r->scatter->n_values; v++) {
+            const leat_tfrecord_value *const value = &r->scatter->values[v];
             add_part(r, rest, value->at - at);
             add_part(r, row_of(r, v, r->row + i), value->size);
             rest += value->at - at;
             at = value->at + value->size;
         }
-        add_part(r, rest, r->split->record_bytes - at);
-        rest += r->split->record_bytes - at;
+        add_part(r, rest, r->scatter->record_bytes - at);
+        rest += r->scatter->record_bytes - at;
     }
 }
 
 /* Checks the length and both CRCs of a record whose parts have been read. */
-static bool check(const split_read *r, const uint8_t *rest, uint64_t row)
+static bool check(const scatter_read *r, const uint8_t *rest, uint64_t row)
 {
-    const leat_tfrecord_split *const split = r->split;
+    const leat_tfrecord_scatter *const scatter = r->scatter;
     uint32_t crc = LEAT_TFRECORD_CRC_BEGIN;
     uint64_t length;
     size_t at = LEAT_TFRECORD_HEADER;
     if (leat_tfrecord_check_length(rest, &length, NULL) < 0 ||
-        length != split->record_bytes - LEAT_TFRECORD_OVERHEAD)
+        length != scatter->record_bytes - LEAT_TFRECORD_OVERHEAD)
         return false;
     rest += LEAT_TFRECORD_HEADER;
-    for (int32_t v = 0; v < split->n_values; v++) {
-        const leat_tfrecord_value *const value = &split->values[v];
+    for (int32_t v = 0; v < scatter->n_values; v++) {
+        const leat_tfrecord_value *const value = &scatter->values[v];
         crc = leat_tfrecord_crc_more(crc, rest, value->at - at);
         crc = leat_tfrecord_crc_more(crc, row_of(r, v, row), value->size);
         rest += value->at - at;
@@ -142,17 +142,17 @@ static bool check(const split_read *r, const uint8_t *rest, uint64_t row)
 }
 
 /* Checks a record and copies its small values. */
-static bool take(const leat_tfrecord_source *source, const split_read *r, const uint8_t *rest,
+static bool take(const leat_tfrecord_source *source, const scatter_read *r, const uint8_t *rest,
                  uint64_t row)
 {
     leat_feature found[LEAT_MAX_FEATURES];
     return check(r, rest, row) &&
-           leat_example_layout_match(&r->split->rest, rest + LEAT_TFRECORD_HEADER,
-                                     r->split->rest.size, found) &&
+           leat_example_layout_match(&r->scatter->rest, rest + LEAT_TFRECORD_HEADER,
+                                     r->scatter->rest.size, found) &&
            leat_tfrecord_copy(source, r->g, row, found, r->in_rows);
 }
 
-static bool read_parts(const split_read *r, const leat_tfrecord_place *at, size_t bytes)
+static bool read_parts(const scatter_read *r, const leat_tfrecord_place *at, size_t bytes)
 {
     int fd;
     if (leat_open_file_claim(&at->shard->file, &fd, NULL) < 0)
@@ -162,26 +162,26 @@ static bool read_parts(const split_read *r, const leat_tfrecord_place *at, size_
     return all;
 }
 
-uint64_t leat_tfrecord_split_read(const leat_tfrecord_source *source, leat_gather *g,
-                                  const leat_tfrecord_place *places, uint64_t i, uint64_t n)
+uint64_t leat_tfrecord_scatter_read(const leat_tfrecord_source *source, leat_gather *g,
+                                    const leat_tfrecord_place *places, uint64_t i, uint64_t n)
 {
-    const leat_tfrecord_split *const split = &source->split;
-    if (!split->n_values || g->waited || places[i].size != split->record_bytes)
+    const leat_tfrecord_scatter *const scatter = &source->scatter;
+    if (!scatter->n_values || g->waited || places[i].size != scatter->record_bytes)
         return 0;
-    split_read r = { .split = split, .g = g, .row = i };
+    scatter_read r = { .scatter = scatter, .g = g, .row = i };
     const uint64_t most = match_tensors(&r) ? count(&r, places + i, n - i) : 0;
-    r.rest = most ? leat_scratch_take(g->scratch, most * split->rest_bytes) : NULL;
+    r.rest = most ? leat_scratch_take(g->scratch, most * scatter->rest_bytes) : NULL;
     if (!r.rest)
         return 0;
     list_parts(&r, most);
-    const size_t bytes = most * split->record_bytes;
+    const size_t bytes = most * scatter->record_bytes;
     if (!read_parts(&r, &places[i], bytes)) {
         g->waited = true;
         return 0;
     }
     g->n_read += bytes;
     uint64_t done = 0;
-    while (done < most && take(source, &r, r.rest + done * split->rest_bytes, i + done))
+    while (done < most && take(source, &r, r.rest + done * scatter->rest_bytes, i + done))
         done++;
     return done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tfrecord_split.c: large values of records go from the file straight into their rows. Batches are the same as
+ * test_tfrecord_scatter.c: large values of records go from the file straight into their rows. Batches are the same as
  * when each record is read whole: for every order and batch size, with records that are built differently, have
  * other sizes, or are damaged in any of their parts. */
 #include "fixtures/engine_fixture.h"
@@ -132,7 +132,7 @@ TEST(damage_is_found_in_every_part)
     write_file("damaged.tfrecord", 0);
     leat_plan *plan = plan_of("damaged.tfrecord", wanted[0], true, "  - batch: 16\n");
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
-    const size_t bytes = source->split.record_bytes;
+    const size_t bytes = source->scatter.record_bytes;
     leat_plan_close(&plan);
     for (size_t at = 12; at < bytes; at += at < 60 || at + 120 > bytes ? 1 : 1999) {
         leat_error err[2] = { 0 };
@@ -170,7 +170,7 @@ static uint64_t read_some(const leat_tfrecord_source *source, uint64_t first, bo
         places[i] =
             (leat_tfrecord_place){ .shard = source->shards, .offset = at.offset, .size = at.size };
     }
-    const uint64_t n = leat_tfrecord_split_read(source, &g, places, 0, N - first);
+    const uint64_t n = leat_tfrecord_scatter_read(source, &g, places, 0, N - first);
     for (uint64_t i = 0; i < n; i++)
         for (int k = 0; k < 3; k++) {
             const int from = (int[]){ 0, 5, 9 }[k], r = (int)(first + i);
@@ -191,8 +191,8 @@ TEST(neighbours_share_a_read)
     write_file("read.tfrecord", 1);
     leat_plan *plan = plan_of("read.tfrecord", "{a: {}, b: {}, c: {}}", true, "  - batch: 16\n");
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
-    const uint64_t most = (1 << 20) / source->split.record_bytes;
-    assert_int_equal(source->split.n_values, 2);
+    const uint64_t most = (1 << 20) / source->scatter.record_bytes;
+    assert_int_equal(source->scatter.n_values, 2);
     assert_true(most > 20 && most < ODD);
     const uint64_t n = read_some(source, 0, &waited);
     if (waited) /* this file system cannot say what is in the page cache */

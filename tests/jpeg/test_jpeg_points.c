@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_jpeg_marks.c: the tables that allow reading a part of a JPEG file: packing and unpacking gives the same
+ * test_jpeg_points.c: the tables that allow reading a part of a JPEG file: packing and unpacking gives the same
  * table, some files have none, and a table of any bytes is refused at worst. */
 #include "fixtures/jpeg_fixture.h"
 
 #include "leat/jpeg_probe.h"
 
-/* Packs, unpacks and compares marks of a picture of that many MCUs. */
-static size_t check_packing(leat_jpeg jpeg, const leat_jpeg_mark *marks, uint64_t n, uint32_t every)
+/* Packs, unpacks and compares points of a picture of that many MCUs. */
+static size_t check_packing(leat_jpeg jpeg, const leat_jpeg_point *points, uint64_t n,
+                            uint32_t every)
 {
     leat_error err = { 0 };
-    uint8_t *room = malloc(leat_jpeg_table_room(n)), *table;
-    const size_t size = leat_jpeg_pack_marks(marks, n, every, room);
-    assert_in_range(size, 1, leat_jpeg_table_room(n));
+    uint8_t *room = malloc(leat_jpeg_table_most(n)), *table;
+    const size_t size = leat_jpeg_pack_points(points, n, every, room);
+    assert_in_range(size, 1, leat_jpeg_table_most(n));
     table = malloc(size); /* exact, so that over-reads are seen */
     memcpy(table, room, size);
     leat_scratch_reset(scratch);
     if (leat_jpeg_use_table(&jpeg, table, size, scratch, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(jpeg.mark_mcus, every);
-    assert_memory_equal(jpeg.marks, marks, n * sizeof *marks);
+    assert_int_equal(jpeg.point_mcus, every);
+    assert_memory_equal(jpeg.points, points, n * sizeof *points);
     assert_int_equal(leat_jpeg_use_table(&jpeg, table, size - 1, scratch, &err), LEAT_E_ARGUMENT);
     free(table);
     free(room);
@@ -39,17 +40,17 @@ TEST(all_numbers)
     for (size_t m = 0; m < sizeof most / sizeof *most; m++)
         for (size_t d = 0; d < sizeof lows / sizeof *lows; d++)
             for (uint64_t n = 2; n < 40; n += n < 9 ? 1 : 15) {
-                leat_jpeg_mark marks[40] = { { 0 } };
+                leat_jpeg_point points[40] = { { 0 } };
                 for (uint64_t i = 1; i < n; i++) {
                     seed = seed * 1664525u + 1013904223u;
-                    const uint32_t before = marks[i - 1].byte, left = most[m] - before;
+                    const uint32_t before = points[i - 1].byte, left = most[m] - before;
                     const uint32_t step = (uint32_t)(((uint64_t)left * (seed >> 8)) >> 26);
-                    marks[i].byte = i == n - 1 ? most[m] : before + step;
-                    marks[i].bit = (uint16_t)(i == n - 1 ? 7 : marks[i - 1].bit);
+                    points[i].byte = i == n - 1 ? most[m] : before + step;
+                    points[i].bit = (uint16_t)(i == n - 1 ? 7 : points[i - 1].bit);
                     for (int c = 0; c < 3; c++)
-                        marks[i].dc[c] = (seed >> (10 + c)) & 1 ? lows[d] : highs[d];
+                        points[i].dc[c] = (seed >> (10 + c)) & 1 ? lows[d] : highs[d];
                 }
-                check_packing(picture_of((int32_t)n * 4), marks, n, 4);
+                check_packing(picture_of((int32_t)n * 4), points, n, 4);
             }
 }
 
@@ -63,11 +64,11 @@ TEST(of_pictures)
             uint8_t *data;
             size_t n;
             const size_t size = reference_encode(&p, (unsigned)s, &data);
-            leat_jpeg_mark *marks = make_marks(data, size, intervals[k], &n);
+            leat_jpeg_point *points = make_marks(data, size, intervals[k], &n);
             assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
             /* half of what they take unpacked, or less */
-            assert_true(check_packing(jpeg, marks, n, intervals[k]) < 48 + 6 * n);
-            free(marks);
+            assert_true(check_packing(jpeg, points, n, intervals[k]) < 48 + 6 * n);
+            free(points);
             free(data);
         }
 }
@@ -86,7 +87,7 @@ static size_t table_of(const reference_picture *p, size_t cut, uint32_t every)
         leat_jpeg jpeg;
         assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
         assert_int_equal(leat_jpeg_use_table(&jpeg, table, n, scratch, NULL), LEAT_OK);
-        assert_int_equal(jpeg.mark_mcus, every ? every : 64 / (uint32_t)jpeg.mcu_width_px);
+        assert_int_equal(jpeg.point_mcus, every ? every : 64 / (uint32_t)jpeg.mcu_width_px);
     }
     free(data);
     return n;
@@ -99,7 +100,7 @@ TEST(for_which_files)
     };
     assert_true(table_of(&p, 0, 0) > 0);
     assert_true(table_of(&p, 0, 1) > table_of(&p, 0, 0));
-    assert_int_equal(table_of(&p, 0, 65535), 0); /* one mark says nothing */
+    assert_int_equal(table_of(&p, 0, 65535), 0); /* one point says nothing */
     assert_int_equal(table_of(&p, 1, 0), 0);     /* not whole */
     assert_int_equal(table_of(&p, 500, 0), 0);
     p.restart = 7;
@@ -141,7 +142,7 @@ TEST(damaged_tables)
         if (rc == LEAT_OK) {
             rc = leat_jpeg_decode_box(&jpeg, &box, 3, pixels, scratch, NULL);
             assert_true(rc == LEAT_OK || rc == LEAT_E_UNSUPPORTED);
-            rc = leat_jpeg_decode(&jpeg, 3, pixels, scratch, NULL); /* comes by every mark */
+            rc = leat_jpeg_decode(&jpeg, 3, pixels, scratch, NULL); /* comes by every point */
         }
         n_refused += rc != LEAT_OK;
         table[bit / 8] ^= (uint8_t)(1u << bit % 8);

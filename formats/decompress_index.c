@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "inflate_index.h"
+#include "decompress_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ typedef unsigned long long ull;
 
 /* Walks over records; their bytes come in pieces. */
 struct walk {
-    leat_inflate_index *index;
+    leat_decompress_index *index;
     uint64_t at;   /* bytes so far */
     uint64_t skip; /* bytes left of the current record, without its header */
     uint64_t room; /* entries of begins */
@@ -19,7 +19,7 @@ struct walk {
     uint8_t header[LEAT_TFRECORD_HEADER];
 };
 
-static int fail_memory(const leat_inflate_index *index, leat_format_error *err)
+static int fail_memory(const leat_decompress_index *index, leat_format_error *err)
 {
     return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
                             "no memory for the offsets of %llu compressed records",
@@ -29,7 +29,7 @@ static int fail_memory(const leat_inflate_index *index, leat_format_error *err)
 /* Appends the start of a record, or the end of the data. */
 static int append(struct walk *walk, uint64_t begin, leat_format_error *err)
 {
-    leat_inflate_index *const index = walk->index;
+    leat_decompress_index *const index = walk->index;
     if (index->n_records == walk->room) {
         const uint64_t room = walk->room ? walk->room + walk->room / 2 : 1024;
         uint64_t *const larger = realloc(index->begins, (size_t)room * sizeof *larger);
@@ -85,7 +85,7 @@ static int take(struct walk *walk, const uint8_t *bytes, size_t n, leat_format_e
 
 static int end(struct walk *walk, leat_format_error *err)
 {
-    leat_inflate_index *const index = walk->index;
+    leat_decompress_index *const index = walk->index;
     if (walk->have || walk->skip)
         return leat_format_fail(err, LEAT_FORMAT_BAD, walk->at,
                                 "truncated: the decompressed data ends at byte %llu, inside record "
@@ -97,70 +97,71 @@ static int end(struct walk *walk, leat_format_error *err)
     return rc;
 }
 
-static int keep_point(leat_inflate_index *index, const leat_inflate *inflate,
+static int keep_point(leat_decompress_index *index, const leat_decompressor *decompressor,
                       leat_format_error *err)
 {
     void *const larger = leat_grow(index->points, index->n_chunks, sizeof *index->points);
     if (!larger)
         return fail_memory(index, err);
     index->points = larger;
-    if (!(index->points[index->n_chunks] = leat_inflate_keep(inflate)))
+    if (!(index->points[index->n_chunks] = leat_decompress_keep(decompressor)))
         return fail_memory(index, err);
     index->n_chunks++;
     return LEAT_FORMAT_OK;
 }
 
-static int walk_chunks(struct walk *walk, leat_inflate *inflate, uint8_t *chunk,
+static int walk_chunks(struct walk *walk, leat_decompressor *decompressor, uint8_t *chunk,
                        leat_format_error *err)
 {
     const size_t size = (size_t)walk->index->chunk_bytes;
     size_t n = size;
     int rc = LEAT_FORMAT_OK;
     while (n == size && rc == LEAT_FORMAT_OK) {
-        rc = keep_point(walk->index, inflate, err);
+        rc = keep_point(walk->index, decompressor, err);
         if (rc == LEAT_FORMAT_OK)
-            rc = leat_inflate_read(inflate, chunk, size, &n, err);
+            rc = leat_decompress_read(decompressor, chunk, size, &n, err);
         if (rc == LEAT_FORMAT_OK)
             rc = take(walk, chunk, n, err);
     }
     return rc == LEAT_FORMAT_OK ? end(walk, err) : rc;
 }
 
-int leat_inflate_index_build(int fd, const char *kind, uint64_t chunk_bytes,
-                             leat_inflate_index *out, leat_format_error *err)
+int leat_decompress_index_build(int fd, const char *kind, uint64_t chunk_bytes,
+                                leat_decompress_index *out, leat_format_error *err)
 {
     struct walk walk = { .index = out };
-    leat_inflate *inflate = NULL;
-    *out = (leat_inflate_index){ .chunk_bytes = chunk_bytes };
+    leat_decompressor *decompressor = NULL;
+    *out = (leat_decompress_index){ .chunk_bytes = chunk_bytes };
     uint8_t *const chunk = malloc((size_t)chunk_bytes);
-    int rc = chunk ? leat_inflate_open(&inflate, err) : fail_memory(out, err);
+    int rc = chunk ? leat_decompress_open(&decompressor, err) : fail_memory(out, err);
     if (rc == LEAT_FORMAT_OK) {
-        leat_inflate_begin(inflate, fd, kind, 0);
-        rc = walk_chunks(&walk, inflate, chunk, err);
+        leat_decompress_begin(decompressor, fd, kind, 0);
+        rc = walk_chunks(&walk, decompressor, chunk, err);
     }
-    leat_inflate_close(&inflate);
+    leat_decompress_close(&decompressor);
     free(chunk);
     out->memory_bytes = (size_t)(out->n_records + 1) * sizeof *out->begins +
-                        out->n_chunks * leat_inflate_point_bytes();
+                        out->n_chunks * leat_decompress_point_bytes();
     return rc;
 }
 
-void leat_inflate_index_close(leat_inflate_index *index)
+void leat_decompress_index_close(leat_decompress_index *index)
 {
     for (size_t i = 0; i < index->n_chunks; i++)
         free(index->points[i]);
     free(index->points);
     free(index->begins);
-    *index = (leat_inflate_index){ 0 };
+    *index = (leat_decompress_index){ 0 };
 }
 
-int leat_inflate_index_chunk(const leat_inflate_index *index, size_t c, int fd,
-                             leat_inflate *inflate, uint8_t *to, size_t *n, leat_format_error *err)
+int leat_decompress_index_chunk(const leat_decompress_index *index, size_t c, int fd,
+                                leat_decompressor *decompressor, uint8_t *to, size_t *n,
+                                leat_format_error *err)
 {
     const uint64_t left = index->data_bytes - c * index->chunk_bytes;
     const size_t size = (size_t)(left < index->chunk_bytes ? left : index->chunk_bytes);
-    leat_inflate_resume(inflate, fd, index->points[c]);
-    const int rc = leat_inflate_read(inflate, to, size, n, err);
+    leat_decompress_resume(decompressor, fd, index->points[c]);
+    const int rc = leat_decompress_read(decompressor, to, size, n, err);
     if (rc == LEAT_FORMAT_OK && *n < size)
         return leat_format_fail(err, LEAT_FORMAT_BAD, c * index->chunk_bytes,
                                 "the decompressed data ends before byte %llu: the file was changed "

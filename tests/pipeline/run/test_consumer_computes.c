@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_takes_part.c: a consumer that takes batch after batch at once computes in place of a worker. Batches are the
+ * test_consumer_computes.c: a consumer that takes batch after batch at once computes in place of a worker. Batches are the
  * same as without threads, and when it stops doing so, workers prepare batches ahead again. */
 #include "fixtures/engine_fixture.h"
 
