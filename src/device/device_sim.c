@@ -187,7 +187,7 @@ static void init_conds(leat_sim_tasks *tasks)
     pthread_condattr_destroy(&attr);
 }
 
-static void release(leat_sim_tasks *tasks)
+static void free_tasks(leat_sim_tasks *tasks)
 {
     pthread_cond_destroy(&tasks->ran);
     pthread_cond_destroy(&tasks->wake);
@@ -207,7 +207,7 @@ static int device_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
     init_conds(tasks);
     const int rc = pthread_create(&tasks->thread, NULL, device_thread, tasks);
     if (rc) {
-        release(tasks);
+        free_tasks(tasks);
         return leat_fail(err, LEAT_E_DEVICE, "cannot start its thread: %s", strerror(rc));
     }
     return LEAT_OK;
@@ -221,7 +221,7 @@ static void device_sim_tasks_fini(leat_sim_tasks *tasks)
     pthread_cond_signal(&tasks->wake);
     pthread_mutex_unlock(&tasks->lock);
     pthread_join(tasks->thread, NULL);
-    release(tasks);
+    free_tasks(tasks);
 }
 
 struct sim_device {

@@ -12,16 +12,28 @@
  * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
  * queued reads count as failed, and no more are made. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/text.h"
 #include "engine.h"
 
 #define GROUP_READS 32                        /* reads per submission, about */
 #define BLOCK_COST  (3 * LEAT_COALESCE_ALIGN) /* what a direct read may take beyond its rows */
 #define JOINED_MOST (256 << 10)               /* bytes of one joined read */
+
+/* Why the reader is not the one of the config. */
+LEAT_PRINTF(2, 3)
+static void say_why(leat_loader *loader, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    leat_text_v(loader->reader_reason, sizeof loader->reader_reason, format, args);
+    va_end(args);
+}
 
 /* Learns from the first file at open, and not later, whether direct reads work. */
 static void probe_first_file(const leat_loader *loader)
@@ -69,12 +81,11 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     a->by_threads = leat_budget_reads_in_threads(plan);
     if (plan->engine.io == LEAT_IO_DIRECT && plan->source->table->locate &&
         !plan->source->table->read)
-        snprintf(loader->reader_reason, sizeof loader->reader_reason,
-                 "io: direct needs reader: io_uring");
+        say_why(loader, "io: direct needs reader: io_uring");
     const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
     if (kept && plan->source->table->keep(plan->source, kept, err) < 0)
-        snprintf(loader->reader_reason, sizeof loader->reader_reason,
-                 "the files are not kept in memory: %.100s", err ? err->message : "no memory");
+        say_why(loader, "the files are not kept in memory: %.100s",
+                err ? err->message : "no memory");
     else
         loader->announce = leat_announce_distance(loader);
     if (!loader->budget.read_bytes)
@@ -87,10 +98,10 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
                        ? leat_reader_open_threads(&a->reader, a->bytes, read_row, loader, err)
                        : leat_reader_open(&a->reader, a->bytes, direct, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
-        snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
-                 err             ? err->message
-                 : a->by_threads ? "no threads"
-                                 : "io_uring is refused");
+        say_why(loader, "%.150s",
+                err             ? err->message
+                : a->by_threads ? "no threads"
+                                : "io_uring is refused");
         return LEAT_OK;
     }
     if (rc == LEAT_E_NOMEM)
@@ -99,12 +110,10 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
         return leat_fail_in(err, rc, "engine.reader: io_uring: ");
     probe_first_file(loader);
     if (plan->engine.io == LEAT_IO_DIRECT && !direct && !a->by_threads)
-        snprintf(loader->reader_reason, sizeof loader->reader_reason,
-                 "io: direct needs two descriptors for each of %llu files (ulimit -n)",
-                 (unsigned long long)plan->source->n_files);
+        say_why(loader, "io: direct needs two descriptors for each of %llu files (ulimit -n)",
+                (unsigned long long)plan->source->n_files);
     else
-        snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
-                 leat_reader_note(a->reader));
+        say_why(loader, "%s", leat_reader_note(a->reader));
     a->coalesce = (leat_coalesce){ .memory = leat_reader_memory(a->reader),
                                    .bytes = a->bytes,
                                    .most = leat_reader_fault.separate   ? 0
@@ -390,9 +399,8 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
 static void give_up_locked(leat_loader *loader, int error)
 {
     leat_readahead *const a = &loader->readahead;
-    snprintf(loader->reader_reason, sizeof loader->reader_reason,
-             "io_uring_enter is refused since batch %lld: %s", (long long)loader->next_batch,
-             strerror(error));
+    say_why(loader, "io_uring_enter is refused since batch %lld: %s", (long long)loader->next_batch,
+            strerror(error));
     a->refused = true;
     drop_locked(loader);
 }

@@ -134,6 +134,42 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int fail_no_match(const char *pattern, int rc, const leat_node *where, leat_error *err)
+{
+    if (rc == GLOB_NOSPACE)
+        return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
+    return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
+                          rc == GLOB_ABORTED       ? " (a folder cannot be read)"
+                          : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
+                                                     "files first and give their paths"
+                          : *pattern == '~'        ? ": write the full path in place of '~'"
+                          : *pattern == '/'        ? ""
+                                            : "; paths are relative to the folder where leat runs");
+}
+
+/* Adds what the patterns match. */
+static int glob_all(const leat_strings *patterns, const leat_node *where, glob_t *found,
+                    leat_error *err)
+{
+    if (patterns->n == 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "an empty list of files: give a file or a pattern");
+    for (int32_t i = 0; i < patterns->n; i++) {
+        const char *const pattern = patterns->values[i].text;
+        const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, found);
+        if (rc)
+            return fail_no_match(pattern, rc, where, err);
+    }
+    struct stat status;
+    const char *const first = found->gl_pathv[0];
+    if (found->gl_pathc == 1 && stat(first, &status) == 0 && S_ISDIR(status.st_mode))
+        return leat_node_fail(where, err, LEAT_E_IO,
+                              "'%s' is a folder: name its files, such as %s/*.tfrecord; for a "
+                              "folder of images use the source `images: %s`",
+                              first, first, first);
+    return LEAT_OK;
+}
+
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***out,
                      size_t *n_out, leat_error *err)
 {
@@ -141,43 +177,16 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
     size_t n = 0;
     *out = NULL;
     *n_out = 0;
-    if (patterns->n == 0)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "an empty list of files: give a file or a pattern");
-    for (int32_t i = 0; i < patterns->n; i++) {
-        const char *const pattern = patterns->values[i].text;
-        const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, &found);
-        if (rc == 0)
-            continue;
-        globfree(&found);
-        if (rc == GLOB_NOSPACE)
-            return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
-        return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
-                              rc == GLOB_ABORTED       ? " (a folder cannot be read)"
-                              : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
-                                                         "files first and give their paths"
-                              : *pattern == '~'        ? ": write the full path in place of '~'"
-                              : *pattern == '/'
-                                  ? ""
-                                  : "; paths are relative to the folder where leat runs");
-    }
-    struct stat status;
-    if (found.gl_pathc == 1 && stat(found.gl_pathv[0], &status) == 0 && S_ISDIR(status.st_mode)) {
-        const int rc =
-            leat_node_fail(where, err, LEAT_E_IO,
-                           "'%s' is a folder: name its files, such as %s/*.tfrecord; for a "
-                           "folder of images use the source `images: %s`",
-                           found.gl_pathv[0], found.gl_pathv[0], found.gl_pathv[0]);
-        globfree(&found);
-        return rc;
-    }
-    char **paths = calloc(found.gl_pathc + 1, sizeof *paths);
+    const int rc = glob_all(patterns, where, &found, err);
+    char **paths = rc < 0 ? NULL : calloc(found.gl_pathc + 1, sizeof *paths);
     for (size_t i = 0; paths && i < found.gl_pathc; i++)
         if (!(paths[n++] = strdup(found.gl_pathv[i]))) {
             leat_source_free_paths(paths);
             paths = NULL;
         }
     globfree(&found);
+    if (rc < 0)
+        return rc;
     if (!paths)
         return leat_fail(err, LEAT_E_NOMEM, "%zu paths", n);
     qsort(paths, n, sizeof *paths, compare_paths);
