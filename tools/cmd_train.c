@@ -128,8 +128,6 @@ static int whiten(struct train *t, leat_error *err)
         leat_config_get(t->config, "whiten", text, sizeof text, NULL) < 0)
         return LEAT_OK;
     int rc = leat_plan_open(t->config, "whiten", &plan, err);
-    if (rc == LEAT_OK && leat_plan_get_info(plan)->n_batches < 0)
-        rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
     if (rc == LEAT_OK && (rc = leat_trainer_check(t->run.trainer, plan, err)) == LEAT_OK &&
         (rc = leat_loader_open(plan, &how, &loader, err)) == LEAT_OK)
         rc = leat_trainer_whiten(t->run.trainer, loader, err);

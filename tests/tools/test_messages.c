@@ -163,6 +163,16 @@ static const struct {
     { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",
       "train",
       { "c.yaml:12:3: ", "under `source:`" } },
+    { "s#^train:#eval:\\n  source: {tfrecord: data/t-*.tfrecord}\\n  pipeline: [{map: "
+      "[decode_jpeg, "
+      "{center_crop: 16}, {normalize: {mean: 0.5, std: 0.2}}]}, repeat, {batch: 16}]\\ntrain:#",
+      "train",
+      { "eval: the pipeline repeats without end: leave out repeat" } },
+    { "s#^train:#eval:\\n  source: {tfrecord: data/t-*.tfrecord}\\n  pipeline: [{map: "
+      "[decode_jpeg, "
+      "{center_crop: 16}, {normalize: {mean: 0.5, std: 0.2}}]}, repeat, {batch: 16}]\\ntrain:#",
+      "plan",
+      { "eval: the pipeline repeats without end: leave out repeat" } },
     { "s/^train:/whiten:\\n  tfrecord: x\\ntrain:/",
       "plan",
       { "c.yaml:12:3: ", "under `source:`" } },
