@@ -229,6 +229,8 @@ static const struct {
     { "s/units: 10/units: 1/",
       "train",
       { "the source has 10 classes", "gives 1 value: give it units: 10" } },
+    { "/^train:/,$d", "train --epochs 2", { "c.yaml:1:1: ", "no `train` part with a model" } },
+    { "/^train:/,$d", "train --checkpoint d", { "c.yaml:1:1: ", "no `train` part" } },
     { "/^train:/,$d", "whatif", { "no `train` part with a model and a loss" } },
     { "/^train:/,$d", "doctor --devices cpu,sim", { "no `train` part with a model and a loss" } },
     { "/^train:/,$d", "tune --device sim", { "no `train` part with a model and a loss" } },
