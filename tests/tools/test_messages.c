@@ -256,6 +256,8 @@ static const struct {
     { "train c.yaml --set train.learning_rate=2",
       { "did you mean 'train.optimizer.adam.learning_rate'" } },
     { "compare c.yaml --vary threads=1,2", { "did you mean 'engine.threads'" } },
+    { "compare c.yaml --vary pipeline.batch.size=2,4 --vary pipeline.batch.size=8",
+      { "pipeline.batch.size is varied twice: write all its values in one list" } },
     { "compare c.yaml --vary prefetch=0,2", { "did you mean 'pipeline.prefetch'" } },
     { "plan c.yaml --set engine.memory=2G", { "got '2G'", "did you mean '2 GiB'?" } },
     { "plan c.yaml --set engine.memory=1.5m", { "did you mean '1.5 MiB'?" } },
