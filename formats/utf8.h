@@ -11,8 +11,9 @@
 /* Number of bytes of the character at the start of n > 0 bytes; 0: they are not UTF-8. *point: its number. */
 size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point);
 
-/* Whether a character beyond ASCII is invisible and changes what stands around it: C1 controls, controls of
- * direction, separators of lines, byte order marks. */
+/* Whether a character beyond ASCII is invisible or changes what stands around it, so that two names look alike or a
+ * name looks like another text: C1 controls, controls of direction, separators of lines, and Unicode's
+ * Default_Ignorable_Code_Point without the selectors of variants, which emoji have. */
 bool leat_utf8_is_control(uint32_t point);
 
 /* Whether two texts are equal but for the case of ASCII letters; the locale changes nothing. */

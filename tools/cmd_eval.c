@@ -139,9 +139,6 @@ static int run_all(struct eval *e, leat_error *err)
     leat_progress progress;
     leat_batch *batch;
     int rc;
-    if (n < 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: '%s' repeats without end; leave out repeat",
-                         e->path, e->o->section);
     leat_progress_init(&progress, "eval", "batches", (uint64_t)n,
                        e->o->quiet ? LEAT_PROGRESS_OFF : e->o->progress);
     while ((rc = leat_loader_next(e->loader, &batch, err)) == LEAT_OK) {

@@ -260,13 +260,16 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK)
         rc = check_name(o, err);
     json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files"),
-           *bad = json_object();
-    if (rc == LEAT_OK && !bad)
+           *const seen = json_object(), *const bad = json_object();
+    if (rc == LEAT_OK && (!seen || !bad))
         rc = leat_fail(err, LEAT_E_NOMEM, "a list of files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
+        if (json_object_get(seen, paths.items[i]))
+            continue; /* a name that was given twice */
+        json_object_set_new_nocheck(seen, paths.items[i], json_true());
         rc = take_both(o, paths.items[i], list, &records, &manifest, err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
             report_bad(bad, paths.items[i], err);
@@ -280,13 +283,14 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
-    const size_t n_bad = json_object_size(bad);
+    const size_t n_bad = json_object_size(bad), n_files = json_object_size(seen);
     json_decref(bad);
+    json_decref(seen);
     if (n_bad)
         rc = leat_fail(
             err, LEAT_E_DATA,
             "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
-            n_bad, paths.n, paths.n == 1 ? "" : "s");
+            n_bad, n_files, n_files == 1 ? "" : "s");
     leat_paths_close(&paths);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)

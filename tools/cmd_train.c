@@ -91,6 +91,19 @@ static int set_checkpoint(struct train *t, leat_error *err)
     return rc;
 }
 
+/* Without a `train` part these would begin one; leat_trainer_open() says that it is missing. */
+static int set_train(struct train *t, leat_error *err)
+{
+    char text[64];
+    int rc = LEAT_OK;
+    if (leat_config_get(t->config, "train", text, sizeof text, NULL) < 0)
+        return LEAT_OK;
+    snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
+    if (t->o->epochs > 0)
+        rc = leat_config_set_as(t->config, text, "--epochs", err);
+    return rc == LEAT_OK && t->o->checkpoint ? set_checkpoint(t, err) : rc;
+}
+
 static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
@@ -99,12 +112,9 @@ static int open_plans(struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume has the weights and the place of the run: leave out --restore, "
                          "--start-epoch and --start-batch");
-    snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
     if ((rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
         (rc = leat_setup_threads(t->config, t->o->threads, err)) < 0 ||
-        (t->o->epochs > 0 && (rc = leat_config_set_as(t->config, text, "--epochs", err)) < 0) ||
-        (t->o->checkpoint && (rc = set_checkpoint(t, err)) < 0) ||
-        (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
+        (rc = set_train(t, err)) < 0 || (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
         (rc = leat_train_ranks_config(&t->ranks, t->config, false, err)) < 0 ||
         (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0 ||
         (rc = leat_train_ranks_config(&t->ranks, t->config, true, err)) < 0)
@@ -128,8 +138,6 @@ static int whiten(struct train *t, leat_error *err)
         leat_config_get(t->config, "whiten", text, sizeof text, NULL) < 0)
         return LEAT_OK;
     int rc = leat_plan_open(t->config, "whiten", &plan, err);
-    if (rc == LEAT_OK && leat_plan_get_info(plan)->n_batches < 0)
-        rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
     if (rc == LEAT_OK && (rc = leat_trainer_check(t->run.trainer, plan, err)) == LEAT_OK &&
         (rc = leat_loader_open(plan, &how, &loader, err)) == LEAT_OK)
         rc = leat_trainer_whiten(t->run.trainer, loader, err);

@@ -71,7 +71,11 @@ int leat_word_list_numbers(const char *what, const char *text, int32_t low, int3
             rc = leat_fail(err, LEAT_E_ARGUMENT,
                            "%s must be whole numbers from %d to %d with commas between, got '%s'",
                            what, low, high, list.words[i]);
-        else
+        for (int k = 0; rc == LEAT_OK && k < *found; k++)
+            if (out[k] == value)
+                rc = leat_fail(err, LEAT_E_ARGUMENT, "%s '%s': %ld is given twice", what, text,
+                               value);
+        if (rc == LEAT_OK)
             out[(*found)++] = (int32_t)value;
     }
     leat_word_list_fini(&list);

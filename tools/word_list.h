@@ -21,7 +21,7 @@ typedef struct leat_word_list {
 int leat_word_list_init(leat_word_list *list, const char *what, const char *text, leat_error *err);
 void leat_word_list_fini(leat_word_list *list);
 
-/* The same for whole numbers within low … high; at most n of them. *found: how many there are. */
+/* The same for different whole numbers within low … high; at most n of them. *found: how many there are. */
 int leat_word_list_numbers(const char *what, const char *text, int32_t low, int32_t high,
                            int32_t *out, int n, int *found, leat_error *err);
 

@@ -4,6 +4,7 @@
 #include "number.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,19 @@ static size_t digits(const char *text)
     return strspn(text, "0123456789");
 }
 
+/* "010": eight to readers of YAML 1.1, ten to those of YAML 1.2. */
+static bool is_ambiguous(const char *text)
+{
+    const char *const p = text + (*text == '-' || *text == '+');
+    return p[0] == '0' && p[1] && !p[digits(p)];
+}
+
 leat_number leat_number_i64(const char *text, int64_t *out)
+{
+    return is_ambiguous(text) ? LEAT_NUMBER_BAD : leat_number_data_i64(text, out);
+}
+
+leat_number leat_number_data_i64(const char *text, int64_t *out)
 {
     const int minus = *text == '-';
     const char *p = text + (*text == '-' || *text == '+');
@@ -66,7 +79,7 @@ static size_t decimal(const char *text)
     return n;
 }
 
-leat_number leat_number_f64(const char *text, double *out)
+static leat_number any_f64(const char *text, double *out)
 {
     const char *p = text + (*text == '-' || *text == '+');
     if (leat_text_same(p, "inf") || leat_text_same(p, ".inf")) {
@@ -83,10 +96,15 @@ leat_number leat_number_f64(const char *text, double *out)
     return LEAT_NUMBER_OK;
 }
 
+leat_number leat_number_f64(const char *text, double *out)
+{
+    return is_ambiguous(text) ? LEAT_NUMBER_BAD : any_f64(text, out);
+}
+
 leat_number leat_number_f32(const char *text, float *out)
 {
     double value;
-    const leat_number rc = leat_number_f64(text, &value);
+    const leat_number rc = any_f64(text, &value);
     if (rc != LEAT_NUMBER_OK)
         return rc;
     if (isinf((float)value) && !isinf(value))
@@ -144,13 +162,13 @@ leat_number leat_number_bytes(const char *text, int64_t *out)
     const int64_t unit = unit_bytes(rest);
     char whole[32];
     int64_t value;
-    if (n == 0 || unit == 0)
+    if (n == 0 || unit == 0 || is_ambiguous(text))
         return LEAT_NUMBER_BAD;
     if (n >= sizeof whole)
         return LEAT_NUMBER_LARGE;
     memcpy(whole, text, n);
     whole[n] = 0;
-    if (leat_number_i64(whole, &value) || __builtin_mul_overflow(value, unit, &value))
+    if (leat_number_data_i64(whole, &value) || __builtin_mul_overflow(value, unit, &value))
         return LEAT_NUMBER_LARGE;
     const leat_number rc = add_fraction(text + n + 1, n_fraction, unit, &value);
     if (rc == LEAT_NUMBER_OK)

@@ -14,13 +14,14 @@ typedef enum leat_number {
     LEAT_NUMBER_LARGE /* a number that does not fit the type */
 } leat_number;
 
-/* "-12": decimal digits after an optional sign. */
+/* "-12": decimal digits after an optional sign; "010" is no number, as some readers of YAML take it as eight. */
 leat_number leat_number_i64(const char *text, int64_t *out);
-/* "0.5", "1e-3", "inf", ".inf"; no NaN, no hexadecimal. */
+/* "0.5", "1e-3", "inf", ".inf"; no NaN, no hexadecimal, no "010". */
 leat_number leat_number_f64(const char *text, double *out);
-/* The nearest float of such a text. */
-leat_number leat_number_f32(const char *text, float *out);
-/* As data files have it: also "nan" and "infinity", which an array can hold, too. */
+/* As data files have them: "010" is ten. */
+leat_number leat_number_data_i64(const char *text, int64_t *out);
+leat_number leat_number_f32(const char *text, float *out); /* the nearest float */
+/* The same; also "nan" and "infinity", which an array can hold, too. */
 leat_number leat_number_data(const char *text, float *out);
 /* "4096", "64 KiB", "1.5GiB", "100 MB"; not negative, and a whole number of bytes. */
 leat_number leat_number_bytes(const char *text, int64_t *out);

@@ -92,10 +92,23 @@ int leat_vary_parse(const char *text, leat_vary *out, leat_error *err)
     }
 }
 
+/* A path that ends in '+' adds an entry each time. */
+static bool sets_same(const leat_vary *a, const leat_vary *b)
+{
+    const size_t n = a->path.length;
+    return n == b->path.length && !memcmp(a->path.text, b->path.text, n) &&
+           a->path.text[n - 1] != '+';
+}
+
 int leat_vary_count(const leat_vary *varies, size_t n, size_t most, size_t *out, leat_error *err)
 {
     *out = 1;
     for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (sets_same(&varies[k], &varies[i]))
+                return leat_fail(err, LEAT_E_ARGUMENT,
+                                 "%.*s is varied twice: write all its values in one list",
+                                 (int)varies[i].path.length, varies[i].path.text);
         *out *= varies[i].n_values;
         if (*out > most)
             return leat_fail(

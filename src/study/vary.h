@@ -26,7 +26,7 @@ typedef struct leat_vary {
  * Returns LEAT_OK or LEAT_E_ARGUMENT. */
 int leat_vary_parse(const char *text, leat_vary *out, leat_error *err);
 
-/* Number of arms: the product of the numbers of values; LEAT_E_ARGUMENT when it is more than most.
+/* Number of arms: the product of the numbers of values; LEAT_E_ARGUMENT when it is more than most, or two set one path.
  * n = 0: one arm. */
 int leat_vary_count(const leat_vary *varies, size_t n, size_t most, size_t *out, leat_error *err);
 

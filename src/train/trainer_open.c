@@ -470,6 +470,8 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
     if (rc == LEAT_OK)
         rc = check_known(trainer, plan, err);
     const leat_plan_info *const info = leat_plan_get_info(plan);
+    if (rc == LEAT_OK && info->n_batches < 0)
+        rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
     return rc == LEAT_OK ? leat_class_ask_memory(trainer, info->n_batches * info->batch_size, err)
                          : rc;
 }

@@ -19,9 +19,13 @@ static const struct {
     { "\xe2\x80\xaegpj.exe", "\\u{202e}gpj.exe" },
     { "\xe2\x81\xa6x\xe2\x81\xa9", "\\u{2066}x\\u{2069}" },
     { "\xe2\x80\xa8", "\\u{2028}" },
-    { "caf\xe9", "caf\\xe9" },                               /* Latin-1 */
-    { "\xc3", "\\xc3" },                                     /* cut */
-    { "\xc0\x9b\xed\xa0\x80", "\\xc0\\x9b\\xed\\xa0\\x80" }, /* overlong; a surrogate */
+    { "x\xe2\x80\x8by\xe2\x80\x8dz", "x\\u{200b}y\\u{200d}z" }, /* zero width */
+    { "\xe2\x81\xa0\xef\xbb\xbf\xc2\xad", "\\u{2060}\\u{feff}\\u{ad}" },
+    { "\xe3\x85\xa4\xf3\xa0\x81\xa1", "\\u{3164}\\u{e0061}" },
+    { "\xe2\x9d\xa4\xef\xb8\x8f", "\xe2\x9d\xa4\xef\xb8\x8f" }, /* a heart in colour */
+    { "caf\xe9", "caf\\xe9" },                                  /* Latin-1 */
+    { "\xc3", "\\xc3" },                                        /* cut */
+    { "\xc0\x9b\xed\xa0\x80", "\\xc0\\x9b\\xed\\xa0\\x80" },    /* overlong; a surrogate */
     { "\\x1b", "\\x1b" },
 };
 

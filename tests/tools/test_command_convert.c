@@ -152,6 +152,8 @@ TEST(index_files_fit_until_data_change)
     assert_int_equal(shell("$L index --check 'x-*.tfrecord'"), 1);
     expect_in(err, "x-00001-of-00002.tfrecord");
     expect_in(err, "1 of 2 files failed the check");
+    assert_int_equal(shell("$L index --check x-00001-of-00002.tfrecord 'x-00001*.tfrecord'"), 1);
+    expect_in(err, "1 of 1 file failed the check"); /* given twice */
     /* All that is wrong is named, and what is right is listed. */
     assert_int_equal(
         shell("printf x >x-zero.tfrecord; cp x-00000-of-00002.tfrecord x-none.tfrecord;"

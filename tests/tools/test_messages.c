@@ -163,6 +163,16 @@ static const struct {
     { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",
       "train",
       { "c.yaml:12:3: ", "under `source:`" } },
+    { "s#^train:#eval:\\n  source: {tfrecord: data/t-*.tfrecord}\\n  pipeline: [{map: "
+      "[decode_jpeg, "
+      "{center_crop: 16}, {normalize: {mean: 0.5, std: 0.2}}]}, repeat, {batch: 16}]\\ntrain:#",
+      "train",
+      { "eval: the pipeline repeats without end: leave out repeat" } },
+    { "s#^train:#eval:\\n  source: {tfrecord: data/t-*.tfrecord}\\n  pipeline: [{map: "
+      "[decode_jpeg, "
+      "{center_crop: 16}, {normalize: {mean: 0.5, std: 0.2}}]}, repeat, {batch: 16}]\\ntrain:#",
+      "plan",
+      { "eval: the pipeline repeats without end: leave out repeat" } },
     { "s/^train:/whiten:\\n  tfrecord: x\\ntrain:/",
       "plan",
       { "c.yaml:12:3: ", "under `source:`" } },
@@ -219,6 +229,8 @@ static const struct {
     { "s/units: 10/units: 1/",
       "train",
       { "the source has 10 classes", "gives 1 value: give it units: 10" } },
+    { "/^train:/,$d", "train --epochs 2", { "c.yaml:1:1: ", "no `train` part with a model" } },
+    { "/^train:/,$d", "train --checkpoint d", { "c.yaml:1:1: ", "no `train` part" } },
     { "/^train:/,$d", "whatif", { "no `train` part with a model and a loss" } },
     { "/^train:/,$d", "doctor --devices cpu,sim", { "no `train` part with a model and a loss" } },
     { "/^train:/,$d", "tune --device sim", { "no `train` part with a model and a loss" } },
@@ -244,6 +256,8 @@ static const struct {
     { "train c.yaml --set train.learning_rate=2",
       { "did you mean 'train.optimizer.adam.learning_rate'" } },
     { "compare c.yaml --vary threads=1,2", { "did you mean 'engine.threads'" } },
+    { "compare c.yaml --vary pipeline.batch.size=2,4 --vary pipeline.batch.size=8",
+      { "pipeline.batch.size is varied twice: write all its values in one list" } },
     { "compare c.yaml --vary prefetch=0,2", { "did you mean 'pipeline.prefetch'" } },
     { "plan c.yaml --set engine.memory=2G", { "got '2G'", "did you mean '2 GiB'?" } },
     { "plan c.yaml --set engine.memory=1.5m", { "did you mean '1.5 MiB'?" } },

@@ -43,8 +43,8 @@ TEST(words_are_split)
 
 TEST(numbers_are_checked)
 {
-    static const char *const bad[] = { "0", "1025",     "2,x", "2.5", "99999999999999999999",
-                                       "",  "1,2,3,4,5" };
+    static const char *const bad[] = { "0", "1025",      "2,x",  "2.5", "99999999999999999999",
+                                       "",  "1,2,3,4,5", "2,8,2" };
     int32_t out[4];
     int n;
     assert_int_equal(leat_word_list_numbers("--threads", "2, 8,1024", 1, 1024, out, 4, &n, NULL),

@@ -40,7 +40,7 @@ static const leat_option options[] = {
 
 static bool convert(int32_t dtype, const char *text, void *out, int64_t i)
 {
-    return (dtype == DTYPE_INT64 ? leat_number_i64(text, (int64_t *)out + i)
+    return (dtype == DTYPE_INT64 ? leat_number_data_i64(text, (int64_t *)out + i)
                                  : leat_number_data(text, (float *)out + i)) == LEAT_NUMBER_OK;
 }
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/half.h"
 #include "config/number.h"
 #include "feature_scan.h"
+#include "ops/image/cast_value.h"
 #include "stage.h"
 
 /* --- the largest stored sample --------------------------------------------------------------------- */
@@ -105,34 +105,34 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
     return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
 }
 
-static int set_value(leat_chain *chain, const char *name, const leat_node *node, leat_error *err)
+/* Writes the number of a text as one value of a type. False: it is none, or none that fits. */
+static bool put_value(const char *text, leat_dtype type, void *to)
 {
     static const int64_t low[] = { 0, INT32_MIN, INT64_MIN },
                          high[] = { 255, INT32_MAX, INT64_MAX };
+    int64_t integer;
+    double real;
+    if (leat_dtype_is_float(type)) {
+        if (leat_number_f64(text, &real) != LEAT_NUMBER_OK)
+            return false;
+        leat_cast_store_f32(to, type, 0, (float)real);
+        return isinf(real) || !isinf(leat_cast_load_f32(to, type, 0));
+    }
+    if (leat_number_i64(text, &integer) != LEAT_NUMBER_OK || integer < low[type] ||
+        integer > high[type])
+        return false;
+    memcpy(to, &integer, leat_dtype_bytes(type)); /* the low bytes are first */
+    return true;
+}
+
+static int set_value(leat_chain *chain, const char *name, const leat_node *node, leat_error *err)
+{
     const leat_dtype type = chain->shape.dtype;
-    int64_t integer = 0;
-    double real = 0;
-    leat_number rc = LEAT_NUMBER_BAD;
-    if (node->kind == LEAT_NODE_SCALAR && leat_dtype_is_float(type))
-        rc = leat_number_f64(node->text, &real);
-    else if (node->kind == LEAT_NODE_SCALAR)
-        rc = leat_number_i64(node->text, &integer);
-    if (rc != LEAT_NUMBER_OK || (isinf((float)real) && !isinf(real)) ||
-        (!leat_dtype_is_float(type) && (integer < low[type] || integer > high[type])))
-        return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "values: the padding value of '%s' must be one %s", name,
-                              leat_dtype_name(type));
-    const float single = (float)real;
-    const int32_t word = (int32_t)integer;
-    const uint8_t byte = (uint8_t)integer;
-    const uint16_t half = type == LEAT_F16 ? leat_half_f16(single) : leat_half_bf16(single);
-    const void *const from = type == LEAT_F32            ? (const void *)&single
-                             : leat_dtype_is_float(type) ? (const void *)&half
-                             : type == LEAT_I64          ? (const void *)&integer
-                             : type == LEAT_I32          ? (const void *)&word
-                                                         : (const void *)&byte;
-    memcpy(chain->pad.value, from, leat_dtype_bytes(type));
-    return LEAT_OK;
+    if (node->kind == LEAT_NODE_SCALAR && put_value(node->text, type, chain->pad.value))
+        return LEAT_OK;
+    return leat_node_fail(node, err, LEAT_E_CONFIG,
+                          "values: the padding value of '%s' must be one %s", name,
+                          leat_dtype_name(type));
 }
 
 static int settle_chain(leat_build *build, leat_chain *chain, const char *name,

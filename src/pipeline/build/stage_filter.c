@@ -52,6 +52,7 @@ typedef struct limit {
 typedef struct condition {
     const filter_options *options;
     leat_dtype dtype;
+    bool is_text; /* the feature holds bytes; of uint8, one element is a number */
     limit min, max;
     bool values; /* there are conditions on the value; else on the length only */
     size_t n_equals;
@@ -65,17 +66,12 @@ typedef struct condition {
 
 /* --- the condition ------------------------------------------------------------------------------- */
 
-static bool holds_texts(const condition *c)
-{
-    return c->dtype == LEAT_U8;
-}
-
 static int read_value(condition *c, const leat_node *node, size_t i, leat_error *err)
 {
     leat_number rc = LEAT_NUMBER_OK;
     if (node->kind != LEAT_NODE_SCALAR)
         rc = LEAT_NUMBER_BAD;
-    else if (holds_texts(c))
+    else if (c->is_text)
         c->equals.texts[i] = node->text;
     else if (leat_dtype_is_float(c->dtype))
         rc = leat_number_f64(node->text, &c->equals.numbers[i]);
@@ -84,7 +80,7 @@ static int read_value(condition *c, const leat_node *node, size_t i, leat_error 
     if (rc == LEAT_NUMBER_OK)
         return LEAT_OK;
     return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals must be %s%s, got %s",
-                          holds_texts(c)                  ? "texts"
+                          c->is_text                      ? "texts"
                           : leat_dtype_is_float(c->dtype) ? "numbers"
                                                           : "integers",
                           rc == LEAT_NUMBER_LARGE ? " that fit in 64 bits" : "",
@@ -178,21 +174,21 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
     const filter_options *const o = c->options;
     const bool range = strcmp(o->min.text, "-inf") != 0 || strcmp(o->max.text, "inf") != 0;
     const bool lengths = o->min_length >= 0 || o->max_length >= 0;
-    const bool text = info->shape.dtype == LEAT_U8 && info->shape.rank == 1;
     char shape[96];
     c->dtype = info->shape.dtype;
+    c->is_text = c->dtype == LEAT_U8 && info->shape.rank == 1 && info->shape.dims[0] != 1;
     c->values = o->equals || range;
     leat_shape_text(&info->shape, shape, sizeof shape);
     if (!c->values && !lengths)
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,
             "filter needs a condition: equals, min, max, min_length or max_length");
-    if (range && text)
+    if (range && c->is_text)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter: min and max compare numbers, but '%s' holds bytes: use "
                               "equals, min_length or max_length",
                               info->name);
-    if (c->values && !text && leat_shape_elements(&info->shape) != 1)
+    if (c->values && !c->is_text && leat_shape_elements(&info->shape) != 1)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter: equals, min and max compare one value, but '%s' is %s",
                               info->name, shape);
@@ -238,8 +234,8 @@ static bool fits_value(const condition *c, const leat_view *feature)
 {
     switch (c->dtype) {
     case LEAT_U8:
-        return feature->shape.rank == 1 ? equals_text(c, feature)
-                                        : fits_integer(c, *(const uint8_t *)feature->data);
+        return c->is_text ? equals_text(c, feature)
+                          : fits_integer(c, *(const uint8_t *)feature->data);
     case LEAT_I32:
         return fits_integer(c, *(const int32_t *)feature->data);
     case LEAT_I64:

@@ -145,7 +145,7 @@ static bool convert(const leat_csv_feature *f, const char *text, void *out)
             memcpy(out, &whole, sizeof whole);
             return true;
         }
-    if (f->n_classes || leat_number_i64(text, &whole) != LEAT_NUMBER_OK)
+    if (f->n_classes || leat_number_data_i64(text, &whole) != LEAT_NUMBER_OK)
         return false;
     if (f->dtype == LEAT_I64)
         memcpy(out, &whole, sizeof whole);

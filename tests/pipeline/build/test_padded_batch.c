@@ -299,6 +299,11 @@ static const struct {
     { FEATURES, "{padded_batch: {size: 4, values: {tokens: 1.5}}}", "must be one int64" },
     { FEATURES, "{padded_batch: {size: 4, values: {blob: 256}}}", "must be one uint8" },
     { FEATURES, "{padded_batch: {size: 4, values: {boxes: 1e39}}}", "must be one float32" },
+    { FEATURES,
+      "{map: {tensor: boxes, ops: [{cast: float16}]}}, {padded_batch: {size: 4, shapes: {boxes: "
+      "[9, "
+      "4]}, values: {boxes: 65520}}}",
+      "must be one float16" },
     { FEATURES, "{padded_batch: {size: 4, values: {id: 1}}}", "no padding is needed" },
     { FEATURES, "{batch: 4}, {padded_batch: 4}", "a second batch stage" },
     { FEATURES, "{padded_batch: {batch_size: 4}}", "has no option 'batch_size': write size" },

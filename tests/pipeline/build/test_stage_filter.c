@@ -430,16 +430,21 @@ TEST(rows_in_memory)
     free(x);
 }
 
-/* Samples of int64 rows that a filter keeps: one bit each; -1 where the plan is refused. */
-static int kept_rows(const char *limits, const int64_t *values, int n, leat_error *error)
+/* Rows of such values that a filter keeps: one bit each; -1 where the plan is refused. */
+static int kept_of(const char *limits, leat_shape shape, const void *values, int n,
+                   leat_error *error)
 {
     char options[200];
+    int64_t numbers[32];
     int kept = 0;
+    for (int i = 0; i < n; i++)
+        numbers[i] = i;
     leat_plan *plan;
     leat_batch *batch;
-    const leat_rows rows[] = { { "id", leat_shape_make(LEAT_I64, 0, NULL), values } };
+    const leat_rows rows[] = { { "number", leat_shape_make(LEAT_I64, 0, NULL), numbers },
+                               { "id", shape, values } };
     leat_builder *builder = leat_builder_open();
-    leat_builder_rows(builder, (uint64_t)n, rows, 1);
+    leat_builder_rows(builder, (uint64_t)n, rows, 2);
     snprintf(options, sizeof options, "{feature: id, %s}", limits);
     leat_builder_stage(builder, "filter", options);
     leat_builder_stage(builder, "batch", "1");
@@ -449,12 +454,41 @@ static int kept_rows(const char *limits, const int64_t *values, int n, leat_erro
         return -1;
     leat_loader *loader = open_loader(plan, NULL);
     while (leat_loader_next(loader, &batch, error) == LEAT_OK) {
-        for (int i = 0; i < n; i++)
-            kept |= (values[i] == *(const int64_t *)leat_batch_tensor(batch, 0).data) << i;
+        kept |= 1 << *(const int64_t *)leat_batch_tensor(batch, 0).data;
         leat_batch_release(batch);
     }
     close_loader_and_plan(&loader, &plan);
     return kept;
+}
+
+static int kept_rows(const char *limits, const int64_t *values, int n, leat_error *error)
+{
+    return kept_of(limits, leat_shape_make(LEAT_I64, 0, NULL), values, n, error);
+}
+
+/* One uint8 is a number, not a text: 51 is the character '3'. */
+TEST(uint8_values_are_numbers)
+{
+    static const uint8_t v[] = { 3, 51, 69, 200 };
+    static const struct {
+        const char *options;
+        int kept;
+    } limits[] = {
+        { "equals: 3", 1 },
+        { "equals: [51, 200]", 2 | 8 },
+        { "equals: [3, 69], invert: true", 2 | 8 },
+        { "equals: [3, 69], min: 4", 4 },
+        { "min: 52", 4 | 8 },
+    };
+    const int64_t one = 1;
+    leat_error err;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (int rank = 0; rank < 2; rank++)
+            assert_int_equal(
+                kept_of(limits[i].options, leat_shape_make(LEAT_U8, rank, &one), v, 4, &err),
+                limits[i].kept);
+    assert_int_equal(kept_of("equals: cat", leat_shape_make(LEAT_U8, 0, NULL), v, 4, &err), -1);
+    assert_non_null(strstr(err.message, "equals must be integers, got cat"));
 }
 
 /* A double has no 2^53 + 1. */

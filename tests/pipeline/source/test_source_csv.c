@@ -109,6 +109,7 @@ TEST(lines_are_records)
 {
     check_numbers("n\n1\n2\n", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("n\n1\n2", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("n\n010\n-002", ONE, (const int64_t[]){ 10, -2 }, 2);
     check_numbers("\n\nn\r\n\r\n 1 \r\n\n\n\"2\"\r\n\r\n", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("\xef\xbb\xbfn,m\n1,\"\n\n\"\n2,\"\"\"\n\"", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("\"n\",m\n1,x\n2,y\n", ONE, (const int64_t[]){ 1, 2 }, 2);
