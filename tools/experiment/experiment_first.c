@@ -25,11 +25,11 @@ enum {
 static const struct job {
     const char *name, *config;
     bool cold;
-    double least; /* of the first epoch over the second */
+    double least, most; /* claimed, of the first epoch over the second; 0: any */
 } jobs[] = {
-    { "files on disk only", "first-epoch", true, 1.05 },
-    { "files in the page cache", "first-epoch", false, 1.02 },
-    { "files in the page cache, `cache`", "first-epoch-cache", false, 1.1 },
+    { "files on disk only", "first-epoch", true, 1.05, 0 },
+    { "files in the page cache", "first-epoch", false, 0, 1.1 },
+    { "files in the page cache, `cache`", "first-epoch-cache", false, 1.1, 0 },
 };
 enum { N_JOBS = sizeof jobs / sizeof *jobs };
 
@@ -134,11 +134,12 @@ static void say(const struct first *f, const leat_series *series)
     for (int32_t j = 0; j < N_JOBS; j++) {
         const leat_point *const ratio = series[N_JOBS + j].points;
         leat_experiment_finding(
-            f->run, leat_experiment_holds(ratio->low, ratio->high, jobs[j].least, 0),
-            "The first epoch takes at least %.3g times as long as the second, on %s, %s%s: %.3g "
+            f->run, leat_experiment_holds(ratio->low, ratio->high, jobs[j].least, jobs[j].most),
+            "The first epoch takes at %s %.3g times as long as the second, on %s, %s%s: %.3g "
             "times (%.3g-%.3g)",
-            jobs[j].least, f->device, jobs[j].name, series[j].simulated ? " (simulated)" : "",
-            ratio->y, ratio->low, ratio->high);
+            jobs[j].most > 0 ? "most" : "least", jobs[j].most + jobs[j].least, f->device,
+            jobs[j].name, series[j].simulated ? " (simulated)" : "", ratio->y, ratio->low,
+            ratio->high);
         say_parts(f, j);
     }
 }
