@@ -61,6 +61,12 @@ static int32_t find_ops(const char *fused, const leat_arm_input *apart, int32_t 
     return i < apart->n_stages ? n : 0;
 }
 
+/* A short run may not have taken it. */
+static double cpu_of(const leat_stage_stats *stage)
+{
+    return (double)(stage->cpu_ns >= 0 ? stage->cpu_ns : stage->busy_ns);
+}
+
 void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
 {
     for (int32_t i = 0; i < out->n_stages; i++) {
@@ -70,7 +76,7 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
         const int32_t n = find_ops(fused.name, apart, &first);
         for (int32_t k = first; k < first + n; k++) {
             wall += (double)apart->stages[k].busy_ns;
-            cpu += (double)apart->stages[k].cpu_ns;
+            cpu += cpu_of(&apart->stages[k]);
         }
         if (n == 0 || wall <= 0 || cpu <= 0 || out->n_stages + n - 1 > LEAT_MAX_STAGES)
             continue;
@@ -83,7 +89,7 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
             memcpy(fact->name, op->name, sizeof fact->name);
             fact->does = leat_facts_does(op->name);
             fact->wall_ns = fused.wall_ns * (double)op->busy_ns / wall;
-            fact->cpu_ns = fused.cpu_ns * (double)op->cpu_ns / cpu;
+            fact->cpu_ns = fused.cpu_ns * cpu_of(op) / cpu;
         }
         i += n - 1;
     }

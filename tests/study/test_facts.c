@@ -44,6 +44,20 @@ TEST(fused_ops_are_divided_as_measured_apart)
     expect_stage(&f, 4, "depth: decode_png", 9, 9);
 }
 
+/* A short run has read the CPU time of no sample. */
+TEST(without_cpu_times_it_is_divided_like_the_elapsed_time)
+{
+    leat_facts f = facts_of(10, 10, 5);
+    leat_arm_input apart = { .n_stages = 0 };
+    set_stage(&f, 0, "image: decode_jpeg to cast", 100, 80);
+    add_stage(&apart, "image: decode_jpeg", 6000, -1);
+    add_stage(&apart, "image: cast", 2000, -1);
+    leat_facts_split(&f, &apart);
+    assert_int_equal(f.n_stages, 2);
+    expect_stage(&f, 0, "image: decode_jpeg", 75, 60);
+    expect_stage(&f, 1, "image: cast", 25, 20);
+}
+
 TEST(without_their_times_they_stay_one)
 {
     static const char fused[] = "image: decode_jpeg to cast";

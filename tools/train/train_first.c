@@ -81,7 +81,7 @@ static double take_reads(const leat_loader_stats_info *a, const leat_loader_stat
 }
 
 /* Means of n epochs, the last of which took this time. */
-static void take_span(const leat_train_run *t, double time, int64_t n, leat_train_span *mean)
+static void take_span(const leat_train_run *t, double time, int64_t n, leat_train_epoch_time *mean)
 {
     const leat_train_first *const f = &t->first_epoch;
     leat_loader_stats_info now;

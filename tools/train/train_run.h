@@ -166,19 +166,19 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
 /* --- how much longer the first epoch took than later ones, and in which parts --- */
 
 /* Of an epoch, or means of several; seconds. */
-typedef struct leat_train_span {
+typedef struct leat_train_epoch_time {
     double seconds, first_batch, wait, steps; /* wait: for all other batches */
     double core;                              /* the workers waited for one, between rows */
     double disk;                              /* bytes */
     double stages[LEAT_MAX_STAGES], samples[LEAT_MAX_STAGES];
-} leat_train_span;
+} leat_train_epoch_time;
 
 typedef struct leat_train_first {
     leat_loader_stats_info stats; /* at the begin of the epoch, as the next two */
     int64_t busy_ns;
     double disk;
     int64_t wait_ns, batch_ns; /* waited for its batches; for the first one */
-    leat_train_span first, later;
+    leat_train_epoch_time first, later;
     int64_t n_later;
     double longest; /* of the later ones */
 } leat_train_first;
