@@ -278,6 +278,8 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
         free(device);
         return rc;
     }
+    if (device->options.open_ns)
+        leat_clock_nap(device->options.open_ns);
     device->base.table = &leat_device_sim;
     info->available = info->simulated = 1;
     if (!*spec || !strcmp(spec, leat_device_sim_preset(0)->name))

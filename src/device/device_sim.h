@@ -20,6 +20,7 @@ typedef struct leat_sim_options {
     int32_t copy_data;    /* 1: copies move their bytes; 0: they only take time */
     int32_t host;         /* LEAT_SIM_PLAIN, LEAT_SIM_EAGER */
     leat_string measured; /* result file of gpu_check, "": none */
+    int64_t open_ns;      /* opening takes this long */
 } leat_sim_options;
 
 enum { LEAT_SIM_PLAIN, LEAT_SIM_EAGER };

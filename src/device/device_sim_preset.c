@@ -51,22 +51,22 @@ const leat_option leat_device_sim_options[] = {
     LEAT_OPTION_STRING(leat_sim_options, measured, "",
                        "result file of gpu_check (gpu_check.json) to take the rates and the "
                        "latency of copies from"),
+    LEAT_OPTION_I64(leat_sim_options, open_ns, "0", 0, 1e10,
+                    "time to open the device, ns: on a GPU its context and libraries; no data "
+                    "sheet gives it, so any figure is assumed"),
     LEAT_OPTION_END
 };
 
 /* What is assumed of all NVIDIA chips, and three figures of one. */
 #define NVIDIA(flops, memory, copy)                                                                \
     {                                                                                              \
-        flops, memory, 4000, 2000, copy, 6e9, 5000, 1, LEAT_SIM_PLAIN,                             \
-        {                                                                                          \
-            ""                                                                                     \
-        }                                                                                          \
+        flops, memory, 4000, 2000, copy, 6e9, 5000, 1, LEAT_SIM_PLAIN, { "" }, 0                   \
     }
 
 static const leat_sim_preset presets[] = {
     { "small",
       "invented: steps of a small CNN take a few milliseconds, so two cores keep up",
-      { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1, LEAT_SIM_PLAIN, { "" } } },
+      { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1, LEAT_SIM_PLAIN, { "" }, 0 } },
     { "laptop", "GeForce RTX 4070 Laptop at 115 W: bf16 dense 40.1 TFLOP/s, 256 GB/s, PCIe 4.0 x8",
       NVIDIA(40.1e12, 256e9, 14e9) },
     { "rtx4090",

@@ -32,13 +32,66 @@ static void add_stages(const leat_arm_input *input, leat_facts *out)
         if (!stage->samples || !input->samples)
             continue;
         leat_stage_fact *fact = &out->stages[out->n_stages++];
-        fact->name = stage->name;
+        memcpy(fact->name, stage->name, sizeof fact->name);
         fact->does = leat_facts_does(stage->name);
         fact->wall_ns = (double)stage->busy_ns / (double)input->samples;
         fact->cpu_ns = (double)stage->cpu_ns / (double)input->samples;
         /* Few samples of a stage have their CPU time read, but that of the process is always known. */
         if (out->loader_cpu_ns > 0 && fact->cpu_ns > out->loader_cpu_ns)
             fact->cpu_ns = out->loader_cpu_ns;
+    }
+}
+
+/* The stages of `apart` that "image: decode_jpeg to cast" names: from "image: decode_jpeg" to "image: cast". Returns their
+ * number; 0: they are not there. */
+static int32_t find_ops(const char *fused, const leat_arm_input *apart, int32_t *first)
+{
+    const char *const to = strstr(fused, " to "), *const colon = strstr(fused, ": ");
+    char last[48];
+    int32_t i = 0, n = 1;
+    if (!to || !colon)
+        return 0;
+    snprintf(last, sizeof last, "%.*s%s", (int)(colon + 2 - fused), fused, to + 4);
+    while (i < apart->n_stages && (strncmp(apart->stages[i].name, fused, (size_t)(to - fused)) ||
+                                   apart->stages[i].name[to - fused]))
+        i++;
+    *first = i;
+    while (i < apart->n_stages && strcmp(apart->stages[i].name, last) != 0)
+        i++, n++;
+    return i < apart->n_stages ? n : 0;
+}
+
+/* A short run may not have taken it. */
+static double cpu_of(const leat_stage_stats *stage)
+{
+    return (double)(stage->cpu_ns >= 0 ? stage->cpu_ns : stage->busy_ns);
+}
+
+void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
+{
+    for (int32_t i = 0; i < out->n_stages; i++) {
+        const leat_stage_fact fused = out->stages[i];
+        double wall = 0, cpu = 0;
+        int32_t first = 0;
+        const int32_t n = find_ops(fused.name, apart, &first);
+        for (int32_t k = first; k < first + n; k++) {
+            wall += (double)apart->stages[k].busy_ns;
+            cpu += cpu_of(&apart->stages[k]);
+        }
+        if (n == 0 || wall <= 0 || cpu <= 0 || out->n_stages + n - 1 > LEAT_MAX_STAGES)
+            continue;
+        memmove(&out->stages[i + n], &out->stages[i + 1],
+                (size_t)(out->n_stages - i - 1) * sizeof fused);
+        out->n_stages += n - 1;
+        for (int32_t k = 0; k < n; k++) {
+            const leat_stage_stats *const op = &apart->stages[first + k];
+            leat_stage_fact *const fact = &out->stages[i + k];
+            memcpy(fact->name, op->name, sizeof fact->name);
+            fact->does = leat_facts_does(op->name);
+            fact->wall_ns = fused.wall_ns * (double)op->busy_ns / wall;
+            fact->cpu_ns = fused.cpu_ns * cpu_of(op) / cpu;
+        }
+        i += n - 1;
     }
 }
 

@@ -26,7 +26,7 @@ leat_stage_does leat_facts_does(const char *name);
 
 /* A stage of the loader alone, per sample. */
 typedef struct leat_stage_fact {
-    const char *name;
+    char name[48];
     leat_stage_does does;
     double wall_ns, cpu_ns; /* wall time, CPU time */
 } leat_stage_fact;
@@ -72,9 +72,12 @@ static inline double leat_facts_ns(const leat_facts *facts, double rate)
     return rate > 0 ? facts->rows / rate * 1e9 : 0;
 }
 
-/* Fills the facts from an arm after its rounds were concluded.
-*/
+/* Fills the facts from an arm after its rounds were concluded. */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);
+
+/* Replaces each stage of fused ops by its ops. Its time is divided as that of `apart`, the same loader with
+ * engine.fuse off. */
+void leat_facts_split(leat_facts *facts, const leat_arm_input *apart);
 
 /* --- the forecast: the step of a job, predicted from the capacities of its parts --- */
 

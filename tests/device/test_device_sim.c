@@ -314,6 +314,18 @@ TEST(a_long_queue_is_kept_in_order)
     bench_close(&b);
 }
 
+/* Only where somebody assumes a time. */
+TEST(opening_takes_the_assumed_time)
+{
+    leat_device *device;
+    const int64_t from = leat_clock_ns();
+    assert_int_equal(leat_device_open("sim:h200 {open_ns: 60000000}", &device, NULL), LEAT_OK);
+    assert_true(leat_clock_ns() - from >= 60 * MS);
+    leat_device_close(&device);
+    for (size_t i = 0; leat_device_sim_preset(i); i++)
+        assert_int_equal(leat_device_sim_preset(i)->options.open_ns, 0);
+}
+
 /* A step of the same kernels, issued by an eager framework. */
 TEST(an_eager_host_takes_longer_to_issue_kernels)
 {

@@ -38,7 +38,10 @@ static inline leat_facts facts_of(double run, double loader, double step)
 
 static inline void set_stage(leat_facts *f, int i, const char *name, double wall_us, double cpu_us)
 {
-    f->stages[i] = (leat_stage_fact){ name, leat_facts_does(name), wall_us * 1e3, cpu_us * 1e3 };
+    f->stages[i] = (leat_stage_fact){ .does = leat_facts_does(name),
+                                      .wall_ns = wall_us * 1e3,
+                                      .cpu_ns = cpu_us * 1e3 };
+    snprintf(f->stages[i].name, sizeof f->stages[i].name, "%s", name);
     f->n_stages = i + 1;
 }
 

@@ -4,6 +4,7 @@
  * and runs; and what both gain on a slow disk and on a fast one. */
 #include "study/suggest/suggest_blocks.h"
 
+#include "base/clock.h"
 #include "pipeline/read/reader.h"
 #include "study/golden_plant.h"
 #include "study/suggest_fixture.h"
@@ -91,6 +92,45 @@ TEST(runs_outlast_what_is_read_ahead)
     strcpy(change.set[0], "pipeline.shuffle.block=10000");
     assert_true(leat_suggest_blocks_outlast(&change, &job.arm) == INT64_MAX / 2);
     assert_true(job.arm.settle == 45 && result.steps == 45);
+    suggest_job_close(&job);
+}
+
+/* The runs that a block needs are known after its warm-up only. What they would measure is not predicted. */
+TEST(a_block_whose_runs_do_not_end_in_time_is_not_tried)
+{
+    static const struct {
+        const char *set;
+        int64_t left_ns;
+        int rc;
+    } cases[] = {
+        { "pipeline.shuffle.block=32", 1000000, LEAT_E_BUSY },
+        { "pipeline.shuffle.block=32", 60000000000, LEAT_OK },
+        { "engine.threads=1", 1000000, LEAT_OK }, /* such runs are short */
+    };
+    leat_compare_arm result = { .steps = 12 };
+    leat_facts facts = { .run.value = 1000 };
+    leat_arm arm = { .warmup_ns = 100000000 };
+    leat_error err = { 0 };
+    suggest_job job = open_job(SMALL, "shuffle, " STAGES);
+    if (leat_config_copy(job.config, &arm.config, &err) < 0 ||
+        leat_arm_init(&arm, &result, 1, &err) < 0 || leat_arm_open(&arm, &err) < 0 ||
+        leat_arm_warm_up(&arm, 12, &err) < 0)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_suggest_about about = { .config = arm.config,
+                                     .arm = &arm,
+                                     .facts = &facts,
+                                     .steps = 12,
+                                     .until_ns = leat_clock_ns() + cases[i].left_ns,
+                                     .run_ns = 1 };
+        leat_doctor_suggestion change = { .n_set = 1 };
+        strcpy(change.set[0], cases[i].set);
+        assert_int_equal(leat_suggest_try(&about, &change, &err), cases[i].rc);
+        assert_true((change.predicted_samples_per_s > 0) == (cases[i].rc == LEAT_OK));
+        if (cases[i].rc == LEAT_E_BUSY)
+            assert_non_null(strstr(err.message, "no time for runs of "));
+    }
+    leat_arm_close(&arm);
     suggest_job_close(&job);
 }
 

@@ -119,6 +119,35 @@ TEST(what_is_taken_away)
     }
 }
 
+TEST(maps_that_name_a_device_may_be_placed)
+{
+    static const struct {
+        const char *stages, *sets;
+    } cases[] = {
+        { "{map: {device: cpu, ops: [" DECODE ", cast]}}, {batch: 2}",
+          "pipeline.map[0].device=auto " },
+        { "{map: [" DECODE "]}, {map: {device: gpu, ops: [random_flip]}}, {batch: 2}",
+          "pipeline.map[1].device=auto " },
+        { "{map: [" DECODE "]}, {map: {device: auto, ops: [random_flip]}}, {batch: 2}", "" },
+        { "{map: [" DECODE "]}, {batch: 2}", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        leat_doctor_suggestion change = { .n_set = 0 };
+        snprintf(text, sizeof text, "source: {images: '%s/pictures'}\npipeline: [%s]\n",
+                 test_folder, cases[i].stages);
+        suggest_job job = suggest_job_open(text);
+        leat_suggest_about about = { .config = job.config, .arm = &job.arm };
+        assert_false(leat_suggest_maps_apply(&about)); /* only CUDA devices run maps */
+        about.is_cuda = true;
+        assert_int_equal(leat_suggest_maps_apply(&about), cases[i].sets[0] != 0);
+        leat_suggest_maps_set(&about, &change);
+        suggest_job_change(&job, &change, cases[i].sets);
+        assert_false(leat_suggest_maps_apply(&about)); /* not twice */
+        suggest_job_close(&job);
+    }
+}
+
 /* A bus over which a batch of floats takes 9.8 ms and one of bytes 2.5, and a step of 1 ms. Under load the loader may
  * be the limit, but bytes are never slower. */
 TEST(a_slow_bus_gains_what_is_predicted)

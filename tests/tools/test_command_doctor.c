@@ -96,6 +96,7 @@ TEST(json_has_what_a_report_needs)
     static const char *const texts[] = { "class", "label", "severity", "also", "sentence" };
     double sum = 0;
     size_t i;
+    int decoders = 0;
     assert_int_equal(number(json, "schema"), 1);
     assert_true(json_is_true(json_object_get(json, "simulated")));
     for (i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -107,7 +108,11 @@ TEST(json_has_what_a_report_needs)
     {
         assert_int_equal(json_array_size(json_object_get(one, "interval")), 2);
         assert_true(real(one, "samples_per_s") > 0 && real(one, "step_ms") > 0);
+        const char *const name = json_string_value(json_object_get(one, "name"));
+        decoders += !strcmp(name, "image: decode_jpeg");
+        assert_null(strstr(name, " to ")); /* fused ops are told apart */
     }
+    assert_int_equal(decoders, 1);
     json_array_foreach(json_object_get(json, "suggestions"), i, one)
     {
         assert_true(json_is_array(json_object_get(one, "set")));

@@ -55,6 +55,51 @@ TEST(training_reports_and_saves)
     expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
 }
 
+/* Parts of what the first epoch took longer; 0: there is none. */
+static double part_of(const json_t *first, const char *name)
+{
+    const json_t *row;
+    double all = 0, part = 0;
+    size_t i;
+    json_array_foreach(json_object_get(first, "parts"), i, row)
+    {
+        all += real(row, "seconds");
+        if (!strcmp(json_string_value(json_object_get(row, "name")), name))
+            part = real(row, "seconds");
+    }
+    assert_true(fabs(all - real(first, "seconds") + real(first, "later_seconds")) < 1e-6);
+    return part / all;
+}
+
+/* A cache saves two resizes of 240 pictures from the second epoch on. */
+TEST(what_the_first_epoch_took_longer_for)
+{
+    static const char *const cached =
+        "--set 'pipeline=[shuffle, {map: {ops: [decode_jpeg, {resize: {size: [400, 400], "
+        "interpolation: lanczos}}, {resize: {size: [16, 16]}}, "
+        "cast]}}, cache, {batch: {size: 16}}]'";
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --device sim --epochs 4 %s -q --json", cached));
+    json_t *json = parse_out();
+    const json_t *first = json_object_get(json, "first_epoch");
+    const json_t *const epochs = json_object_get(json, "epochs");
+    assert_true(real(first, "seconds") == real(json_array_get(epochs, 0), "seconds"));
+    assert_true(part_of(first, "cache") > 0.2);
+    assert_true(part_of(first, "cache") + part_of(first, "core") > 0.6);
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --device sim --epochs 4 %s -q", cached));
+    expect_in(out, "\nthe first epoch took ");
+    expect_in(out, "making samples that later");
+    expect_success(shell("$L train x.yaml --start-batch 1 -q --json"));
+    json = parse_out();
+    assert_true(json_is_null(json_object_get(json, "first_epoch")));
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --epochs 1 -q --json"));
+    json = parse_out();
+    assert_true(json_is_null(json_object_get(json, "first_epoch")));
+    json_decref(json);
+}
+
 /* On a device that runs apart: its launches, as it models them, and what was copied. */
 TEST(launches_and_copies_are_told)
 {

@@ -37,7 +37,7 @@ TEST(every_row_has_config_and_page)
             assert_non_null(leat_experiment_config_text(p->config));
         }
     }
-    assert_int_equal(n, 15);
+    assert_int_equal(n, 17);
     assert_null(leat_experiment_find("none"));
     assert_null(leat_experiment_config_text("none"));
 }
@@ -50,8 +50,8 @@ struct arms {
 };
 
 /* As experiment_compare.c and leat_compare() name them. */
-static void add_arms(struct arms *arms, const leat_experiment_part *part, const char *device,
-                     bool quick)
+static void add_arms_of(struct arms *arms, const leat_experiment_part *part, const char *device,
+                        const char *sim, bool quick)
 {
     const char *const *written = quick && part->quick_vary[0] ? part->quick_vary : part->vary;
     leat_vary varies[3];
@@ -64,13 +64,21 @@ static void add_arms(struct arms *arms, const leat_experiment_part *part, const 
         assert_true(arms->n < MAX_ARMS);
         char *name = arms->names[arms->n++];
         int at = snprintf(name, 256, "%s%s%s%s", part->label, *part->label ? ": " : "", device,
-                          part->sim ? part->sim : "");
+                          sim ? sim : "");
         for (size_t v = 0; v < n; v++) {
             const leat_vary_slice value = leat_vary_value(varies, n, i, v);
             at += snprintf(name + at, 256 - (size_t)at, ", %.*s=%.*s", (int)varies[v].path.length,
                            varies[v].path.text, (int)value.length, value.text);
         }
     }
+}
+
+static void add_arms(struct arms *arms, const leat_experiment_part *part, const char *device,
+                     bool quick)
+{
+    if (part->plain)
+        add_arms_of(arms, part, device, NULL, quick);
+    add_arms_of(arms, part, device, part->sim, quick);
 }
 
 static bool has_arm(const struct arms *arms, const char *name, const char *device)

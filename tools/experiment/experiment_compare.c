@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "experiment_rows.h"
+#include "files.h"
 
 enum { QUICK_ROUNDS = 5, ROUNDS = 10, TINY_WARMUP_MS = 10, QUICK_WARMUP_MS = 500 };
 static const char device_axis[] = "train.device=";
@@ -27,9 +28,11 @@ static int name_devices(const leat_experiment_run *run, const leat_experiment_pa
         const leat_experiment_device *device = &run->devices[i];
         if (!(device->kind & part->on) || (part->sim && strchr(device->name, '{')))
             continue;
-        const size_t at = strlen(text);
-        snprintf(text + at, size - at, "%s%s%s", n++ ? "," : "", device->name,
-                 part->sim ? part->sim : "");
+        for (int32_t with = !part->plain; with < 2; with++) {
+            const size_t at = strlen(text);
+            snprintf(text + at, size - at, "%s%s%s", n++ ? "," : "", device->name,
+                     with && part->sim ? part->sim : "");
+        }
     }
     return n;
 }
@@ -54,8 +57,19 @@ static char *config_text(const leat_experiment_run *run, const char *name)
     return text;
 }
 
-static int open_config(const leat_experiment_run *run, const leat_experiment_part *part,
-                       leat_config **out, leat_error *err)
+int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err)
+{
+    char *const text = config_text(run, name);
+    char *const path = leat_files_text("%s/%s.yaml", run->data_folder, name);
+    const int rc = text && path ? leat_files_write(path, text, strlen(text), err)
+                                : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(text);
+    free(path);
+    return rc;
+}
+
+int leat_experiment_open_config(const leat_experiment_run *run, const leat_experiment_part *part,
+                                leat_config **out, leat_error *err)
 {
     char *text = config_text(run, part->config);
     *out = NULL;
@@ -122,7 +136,7 @@ int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part
     };
     leat_config *config = NULL;
     leat_compare_result *result = calloc(1, sizeof *result);
-    int rc = result ? open_config(run, part, &config, err)
+    int rc = result ? leat_experiment_open_config(run, part, &config, err)
                     : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
         rc = leat_compare(config, vary, n, &how, result, err);

@@ -15,6 +15,10 @@
 #define SLOW_DEVICE  " {peak_flops: 100e9, memory_bytes_per_s: 25e9}"
 #define SMALL_DEVICE " {peak_flops: 200e9, memory_bytes_per_s: 50e9}"
 
+/* An H200 has a tenth of both. */
+#define TEN_TIMES       " {peak_flops: 1e16, memory_bytes_per_s: 48e12}"
+#define TEN_TIMES_SMALL " {peak_flops: 2e12, memory_bytes_per_s: 500e9}"
+
 /* What all parts have; the rest of the line is what is varied. */
 #define PART(label_, config_, on_, ...)                                                            \
     .label = label_, .config = config_, .on = on_, .vary = { __VA_ARGS__ }
@@ -25,6 +29,13 @@ static const leat_experiment experiments[] = {
       .expect = "Creation, first step and steady step are three numbers; only the last one counts "
                 "in a long run.",
       .run = leat_experiment_creation },
+    { .name = "first-epoch",
+      .title = "Why is my first epoch slower than the others?",
+      .expect =
+          "It waits for the disk, makes code for the first step, and fills a cache if there is "
+          "one; `leat train` says how long each took.",
+      .data = { "images-256px", "records-256px" },
+      .run = leat_experiment_first },
     { .name = "mlp-1000x100-b10",
       .title = "Why is a small MLP with batch 10 slower on the GPU?",
       .expect = "Its step is a handful of launches around microseconds of arithmetic: the CPU "
@@ -144,6 +155,32 @@ static const leat_experiment experiments[] = {
                     LEAT_CLAIM_RATE, "@, engine.threads=16", "@, engine.threads=2", 4, 0 },
                   { "With 16 workers the CPU trains faster than with 2", LEAT_CLAIM_RATE,
                     "cpu, engine.threads=16", "cpu, engine.threads=2", 1.05, 0 } } },
+    { .name = "faster-device",
+      .title = "My GPU is hardly used: would a faster one help?",
+      .expect = "No: where the input or launches are the limit, ten times the speed changes "
+                "nothing. Where arithmetic is, it changes nearly all.",
+      .data = { "images-64px", "rows-1000x100" },
+      .parts = { { PART("input-bound", "input-bound", LEAT_ON_SIM, NULL), .sim = TEN_TIMES,
+                   .plain = true },
+                 { PART("launch-bound", "mlp-1000x100-b10", LEAT_ON_SIM, NULL), .sim = TEN_TIMES,
+                   .plain = true, .set = { "train.sync_every=0" } },
+                 { PART("launch-bound", "mlp-1000x100-b10", LEAT_ON_SIM, NULL),
+                   .sim = " {launch_ns: 1000}", .set = { "train.sync_every=0" } },
+                 { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL), .sim = SMALL_DEVICE },
+                 { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL),
+                   .sim = TEN_TIMES_SMALL } },
+      .claims = { { "Input-bound: a device of 10 times the speed trains as fast, within 10 %",
+                    LEAT_CLAIM_RATE, "input-bound: @" TEN_TIMES, "input-bound: @", 0.9, 1.1 },
+                  { "Input-bound: the device is idle for most of the time", LEAT_CLAIM_IDLE,
+                    "input-bound: @", NULL, 0.5, 1 },
+                  { "Launch-bound: a device of 10 times the speed trains as fast, within 10 %",
+                    LEAT_CLAIM_RATE, "launch-bound: @" TEN_TIMES, "launch-bound: @", 0.9, 1.1 },
+                  { "Launch-bound: launches of 1 us instead of 4 us train faster", LEAT_CLAIM_RATE,
+                    "launch-bound: @ {launch_ns: 1000}", "launch-bound: @", 1.05, 0 },
+                  { "Compute-bound: a device of 10 times the speed trains at least 5 times as fast",
+                    LEAT_CLAIM_RATE, "compute-bound: @" TEN_TIMES_SMALL,
+                    "compute-bound: @" SMALL_DEVICE, 5, 0 } },
+      .run = leat_experiment_faster },
     { .name = "fine-grained",
       .title = "Is adding many small arrays slow because of the addition?",
       .expect = "No: additions and products of 10 x 10 cost the same on a device, because a launch "

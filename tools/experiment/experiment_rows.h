@@ -20,6 +20,7 @@ typedef struct leat_experiment_part {
     const char *config; /* name of a file in examples/gpu-vs-cpu/ */
     int32_t on;         /* kinds of devices */
     const char *sim;    /* appended to the name of a simulated device, " {launch_ns: 1000}"; NULL */
+    bool plain;         /* with `sim`: the device without it, too */
     const char *set[3]; /* as --set; ends with NULL */
     const char *vary[3], *quick_vary[3]; /* as --vary; ends with NULL; quick: NULL: the same */
 } leat_experiment_part;
@@ -122,6 +123,13 @@ int leat_experiment_data(const leat_experiment_run *run, const char *name, leat_
 int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part *part,
                             leat_error *err);
 
+/* The config of a part, with its values set. */
+int leat_experiment_open_config(const leat_experiment_run *run, const leat_experiment_part *part,
+                                leat_config **out, leat_error *err);
+
+/* Writes a config into the run's data folder, for a process of its own. */
+int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err);
+
 /* Checks all claims of the experiment and adds a finding for each whose arms ran. */
 void leat_experiment_check_claims(leat_experiment_run *run);
 
@@ -150,6 +158,8 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err);
 int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err);
 int leat_experiment_placement(leat_experiment_run *run, leat_error *err);
 int leat_experiment_creation(leat_experiment_run *run, leat_error *err);
+int leat_experiment_faster(leat_experiment_run *run, leat_error *err);
+int leat_experiment_first(leat_experiment_run *run, leat_error *err);
 int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err);
 int leat_experiment_resident(leat_experiment_run *run, leat_error *err);
 

@@ -30,6 +30,7 @@ static void print_speed(const leat_train_run *t)
 {
     const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
     leat_speed_print_start(&t->start);
+    leat_train_first_print(t);
     if (!t->has_meter)
         return;
     leat_speed_print("steady", &t->meter, info->flops_per_sample, &t->ceiling, info->simulated);
@@ -150,6 +151,7 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_bad_list_json(json, &t->stats);
     leat_json_real(json, "seconds", seconds);
     leat_speed_add_start(json, &t->start);
+    leat_train_first_add(json, t);
     leat_speed_add_device(json, &t->ceiling, &t->record.result);
     leat_json_text(json, "graph_failure", leat_trainer_graph_failure(t->trainer));
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);

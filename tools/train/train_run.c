@@ -146,6 +146,7 @@ static void begin_epoch(leat_train_run *t)
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_host_now_ns();
     leat_train_rate_begin(&t->counts, &t->logged);
+    leat_train_first_begin(t);
 }
 
 /* whole: not one that --steps cuts short. */
@@ -160,8 +161,10 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
     const int64_t end_ns = leat_host_now_ns();
     e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
+        leat_train_first_end(t, e.seconds);
         take_meter(t, &e);
+    }
     if (rc == LEAT_OK && t->eval_plan)
         rc = evaluate(t, &e, err);
     if (rc == LEAT_OK && whole && e.has_eval)
@@ -212,7 +215,10 @@ static void record(leat_train_run *t, int64_t number)
 static int step(leat_train_run *t, bool *end, leat_error *err)
 {
     leat_batch *batch;
-    int rc = leat_ranks_agree(t->ranks, leat_loader_next(t->loader, &batch, err), NULL, err);
+    const int64_t asked_ns = leat_host_now_ns();
+    int rc = leat_loader_next(t->loader, &batch, err);
+    leat_train_first_wait(t, leat_host_now_ns() - asked_ns);
+    rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     if (rc == LEAT_E_END) {
         *end = true;
         return LEAT_OK;

@@ -163,6 +163,26 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e);
 void leat_train_epoch_head(bool has_eval, bool simulated);
 void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated);
 
+/* --- how much longer the first epoch took than later ones, and in which parts --- */
+
+/* Of an epoch, or means of several; seconds. */
+typedef struct leat_train_epoch_time {
+    double seconds, first_batch, wait, steps; /* wait: for all other batches */
+    double core;                              /* the workers waited for one, between rows */
+    double disk;                              /* bytes */
+    double stages[LEAT_MAX_STAGES], samples[LEAT_MAX_STAGES];
+} leat_train_epoch_time;
+
+typedef struct leat_train_first {
+    leat_loader_stats_info stats; /* at the begin of the epoch, as the next two */
+    int64_t busy_ns;
+    double disk;
+    int64_t wait_ns, batch_ns; /* waited for its batches; for the first one */
+    leat_train_epoch_time first, later;
+    int64_t n_later;
+    double longest; /* of the later ones */
+} leat_train_first;
+
 /* --- the run --- */
 
 typedef struct leat_train_run {
@@ -208,6 +228,7 @@ typedef struct leat_train_run {
     size_t
         unmeasured; /* first steps of the epoch that its meter leaves out, because they were recorded */
     bool eval_bad; /* already reported */
+    leat_train_first first_epoch;
     leat_train_counts counts;
     leat_train_snapshot shown,
         logged; /* since the last drawing of the progress line; the last line of the log */
@@ -238,6 +259,18 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
  * in the batch. */
 int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int rc,
                             leat_error *err);
+
+/* --- the first epoch --- */
+
+/* At the begin of each epoch. */
+void leat_train_first_begin(leat_train_run *t);
+/* After each batch: the loop waited so long for it. */
+void leat_train_first_wait(leat_train_run *t, int64_t ns);
+/* At its end; time: of the epoch, s. */
+void leat_train_first_end(leat_train_run *t, double time);
+/* At the end of the run; nothing, or null, unless the first epoch was longer than each later one. */
+void leat_train_first_print(const leat_train_run *t);
+void leat_train_first_add(json_t *object, const leat_train_run *t);
 
 /* --- at the end --- */
 

@@ -469,6 +469,27 @@ static void note_bad(const leat_arm_input *input, leat_doctor_result *out)
                   size ? "; " : "", 100.0 * (double)input->n_bad / (double)input->samples);
 }
 
+/* What each op of fused ones takes is known from a run of the loader without fusing. If it cannot be made, or a cache
+ * would have to be filled first, they stay one stage. */
+static void split_fused(struct doctor *d)
+{
+    const leat_doctor_suggestion change = { .n_set = 1, .set = { "engine.fuse=false" } };
+    const leat_trial_how how = {
+        .change = &change, .rounds = 1, .steps = d->out.steps, .input_only = true
+    };
+    bool any = false;
+    for (int32_t i = 0; i < d->facts.n_stages; i++)
+        any |= strstr(d->facts.stages[i].name, " to ") != NULL;
+    leat_trial *const trial =
+        any && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
+    if (trial && leat_trial_open(trial, &d->arm, &how, NULL) == LEAT_OK &&
+        leat_arm_run_loader(&trial->arm, 0, NULL) == LEAT_OK)
+        leat_facts_split(&d->facts, &trial->arm.input);
+    if (trial)
+        leat_trial_close(trial);
+    free(trial);
+}
+
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
 {
     leat_doctor_result *out = d->result;
@@ -484,6 +505,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     gather(d);
     leat_trial_close(&d->other); /* their memory is for the trials */
     leat_trial_close(&d->waitless);
+    split_fused(d);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
     note_bad(&d->arm.input, out);

@@ -101,6 +101,11 @@ bool leat_suggest_bytes_apply(const leat_suggest_about *about);
 /* Takes the op away, also in `eval`, whose batches must be of the same type. */
 void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
 
+/* Whether maps name the CPU or the GPU, on a device that can run maps. */
+bool leat_suggest_maps_apply(const leat_suggest_about *about);
+/* Lets leat place their last ops, by what each place takes. */
+void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
+
 /* --- leaving out tensors that the model does not read. suggest.c calls it --- */
 
 /* Whether the config asks the source for such tensors. */

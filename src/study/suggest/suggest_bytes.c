@@ -2,7 +2,7 @@
  *
  * suggest_bytes.c: leaves out a `normalize`, or a `cast` of bytes to float32, at the end of the pipeline. The trainer
  * takes uint8, converts it (each byte is exact in float32 and bfloat16) and computes `train.normalize` to the bits of
- * the op, so all numbers of the training stay the same. */
+ * the op, so all numbers of the training stay the same. Or lets leat divide the maps between CPU and device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -167,4 +167,23 @@ void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggest
     snprintf(out->why, sizeof out->why,
              "`train.normalize` makes the same numbers on the device; a batch of bytes is a "
              "quarter of one of floats");
+}
+
+void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    char map[64], text[PATH];
+    for (int i = 0; i < MOST_MAPS && out->n_set < LEAT_DOCTOR_MAX_SET; i++) {
+        snprintf(map, sizeof map, "pipeline.map[%d]", i);
+        if (!leat_suggest_get(about->config, map, text, sizeof text))
+            break;
+        if (!lacks_or_is(about->config, map, "device", "auto"))
+            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s.device=auto", map);
+    }
+}
+
+bool leat_suggest_maps_apply(const leat_suggest_about *about)
+{
+    leat_doctor_suggestion change = { .n_set = 0 };
+    leat_suggest_maps_set(about, &change);
+    return about->is_cuda && !about->arm->step_ns && change.n_set;
 }
