@@ -17,6 +17,7 @@
 
 /* An H200 has a tenth of both. */
 #define TEN_TIMES       " {peak_flops: 1e16, memory_bytes_per_s: 48e12}"
+#define TEN_TIMES_EAGER " {host: eager, peak_flops: 1e16, memory_bytes_per_s: 48e12}"
 #define TEN_TIMES_SMALL " {peak_flops: 2e12, memory_bytes_per_s: 500e9}"
 
 /* What all parts have; the rest of the line is what is varied. */
@@ -162,10 +163,10 @@ static const leat_experiment experiments[] = {
       .data = { "images-64px", "rows-1000x100" },
       .parts = { { PART("input-bound", "input-bound", LEAT_ON_SIM, NULL), .sim = TEN_TIMES,
                    .plain = true },
-                 { PART("launch-bound", "mlp-1000x100-b10", LEAT_ON_SIM, NULL), .sim = TEN_TIMES,
+                 { PART("launch-bound", "mlp-1000x100-b10", LEAT_ON_SIM, NULL), .sim = EAGER,
                    .plain = true, .set = { "train.sync_every=0" } },
                  { PART("launch-bound", "mlp-1000x100-b10", LEAT_ON_SIM, NULL),
-                   .sim = " {launch_ns: 1000}", .set = { "train.sync_every=0" } },
+                   .sim = TEN_TIMES_EAGER, .set = { "train.sync_every=0" } },
                  { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL), .sim = SMALL_DEVICE },
                  { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL),
                    .sim = TEN_TIMES_SMALL } },
@@ -174,9 +175,11 @@ static const leat_experiment experiments[] = {
                   { "Input-bound: the device is idle for most of the time", LEAT_CLAIM_IDLE,
                     "input-bound: @", NULL, 0.5, 1 },
                   { "Launch-bound: a device of 10 times the speed trains as fast, within 10 %",
-                    LEAT_CLAIM_RATE, "launch-bound: @" TEN_TIMES, "launch-bound: @", 0.9, 1.1 },
-                  { "Launch-bound: launches of 1 us instead of 4 us train faster", LEAT_CLAIM_RATE,
-                    "launch-bound: @ {launch_ns: 1000}", "launch-bound: @", 1.05, 0 },
+                    LEAT_CLAIM_RATE, "launch-bound: @" TEN_TIMES_EAGER, "launch-bound: @" EAGER,
+                    0.9, 1.1 },
+                  { "Launch-bound: without the framework's 10 us per kernel it is 1.5 times as "
+                    "fast",
+                    LEAT_CLAIM_RATE, "launch-bound: @", "launch-bound: @" EAGER, 1.5, 0 },
                   { "Compute-bound: a device of 10 times the speed trains at least 5 times as fast",
                     LEAT_CLAIM_RATE, "compute-bound: @" TEN_TIMES_SMALL,
                     "compute-bound: @" SMALL_DEVICE, 5, 0 } },
