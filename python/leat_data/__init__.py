@@ -56,7 +56,7 @@ def _converter(to, device):
         import torch
 
         # Of an object torch.from_dlpack() asks for a device and a stream, which memory of the host has not.
-        return ("object", torch.from_dlpack) if device else ("capsule", torch._C._from_dlpack)
+        return ("object", torch.from_dlpack) if device else ("capsule", getattr(torch._C, "_from_dlpack", torch.from_dlpack))
     if to == "jax":
         import jax.numpy
 
