@@ -4,7 +4,7 @@
  * the limited API does not tell before the program runs, with a `rest` behind it. */
 #include "leat_module.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 
 typedef struct rest {
     leat_py_held *held; /* NULL: somebody has made the Batch from a dict */
@@ -90,25 +90,11 @@ static PyObject *batch_info(PyObject *self, void *none)
              : NULL;
 }
 
-static PyObject *batch_number(PyObject *self, void *none)
+/* at: of a whole number in leat_batch_info */
+static PyObject *batch_number(PyObject *self, void *at)
 {
-    const leat_batch_info *const i = info_of(self);
-    (void)none;
-    return i ? PyLong_FromLongLong(i->number) : NULL;
-}
-
-static PyObject *batch_epoch(PyObject *self, void *none)
-{
-    const leat_batch_info *const i = info_of(self);
-    (void)none;
-    return i ? PyLong_FromLongLong(i->epoch) : NULL;
-}
-
-static PyObject *batch_rows(PyObject *self, void *none)
-{
-    const leat_batch_info *const i = info_of(self);
-    (void)none;
-    return i ? PyLong_FromLongLong(i->rows) : NULL;
+    const char *const info = (const char *)info_of(self);
+    return info ? PyLong_FromLongLong(*(const int64_t *)(const void *)(info + (size_t)at)) : NULL;
 }
 
 static PyObject *batch_valid(PyObject *self, void *none)
@@ -172,9 +158,12 @@ static PyMethodDef methods[] = {
 };
 static PyGetSetDef fields[] = {
     { "info", batch_info, NULL, "number, epoch, in_epoch, rows, n_masked, ... as a dict.", NULL },
-    { "number", batch_number, NULL, "From 0, counted from the start of the run.", NULL },
-    { "epoch", batch_epoch, NULL, "The pass over the data, from 0.", NULL },
-    { "rows", batch_rows, NULL, "Samples in the batch.", NULL },
+    { "number", batch_number, NULL, "From 0, counted from the start of the run.",
+      (void *)offsetof(leat_batch_info, number) },
+    { "epoch", batch_number, NULL, "The pass over the data, from 0.",
+      (void *)offsetof(leat_batch_info, epoch) },
+    { "rows", batch_number, NULL, "Samples in the batch.",
+      (void *)offsetof(leat_batch_info, rows) },
     { "valid", batch_valid, NULL,
       "One uint8 per row: 0 for a row that `on_error: mask` has masked. None: all rows are "
       "samples.",
