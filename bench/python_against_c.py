@@ -1,54 +1,69 @@
 # SPDX-License-Identifier: MIT
-"""Samples/s of a Python loop over leat_data, alternating with `leat bench`, whose consumer is a C loop that does nothing.
+"""Batches/s of a Python loop over leat_data, alternating with a loop in C that takes and releases batches (bare_loop.c).
 
-Each round runs both for about SECONDS; the ratio is of the same round. Prints the median and the range of the rounds, and what a
-batch takes longer than in `leat bench`, which itself takes some µs for each.
-Usage: python_against_c.py LEAT CONFIG TO ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO: numpy, torch, none)
+Each round runs both for about SECONDS, in processes of their own; the ratio is of the same round. Prints medians and ranges of
+the rounds, and what a batch takes longer in Python.
+Usage: python_against_c.py BARE_LOOP CONFIG|rows TO[,TO]... THREADS ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO:
+numpy, torch, none; "rows": shuffled rows of 100 floats in memory, in batches of 32)
 """
 
-import json
 import statistics
 import subprocess
 import sys
 import time
 
-import leat_data
 
-command, config, to, rounds, seconds, *settings = sys.argv[1:]
+def in_python(config, to, threads, n, *settings):
+    """Batches/s; of this process."""
+    import leat_data as leat
 
+    to = None if to == "none" else to
+    if config == "rows":
+        import numpy
 
-def in_python(n):
-    loader = leat_data.Loader(config, None if to == "none" else to, set=dict(s.split("=", 1) for s in settings))
+        rows = leat.from_arrays({"x": numpy.ones((65536, 100), numpy.float32)}, engine={"threads": int(threads)})
+        loader = rows.shuffle().batch(32).prefetch(2).loader(to)
+    else:
+        loader = leat.Loader(config, to, set=dict(s.split("=", 1) for s in (f"engine.threads={threads}", *settings)))
     warm_up = time.monotonic() + 0.3
-    start, samples = None, 0
+    while time.monotonic() < warm_up:
+        for _ in loader:
+            if time.monotonic() > warm_up:
+                break
+    taken, start, n = 0, time.monotonic(), int(n)
     while True:
-        for batch in loader:
-            rows = batch.rows
-            if start is not None:
-                samples += rows
-                if samples >= n:
-                    loader.close()
-                    return samples / (time.monotonic() - start)
-            elif time.monotonic() > warm_up:
-                start = time.monotonic()
+        for _ in loader:
+            taken += 1
+            if taken == n:
+                return n / (time.monotonic() - start)
 
 
-def in_c(steps):
-    given = [word for s in settings for word in ("--set", s)]
-    out = subprocess.run([command, "bench", config, "--steps", str(steps), "--json", *given], check=True,
-                         capture_output=True, text=True)
-    return json.loads(out.stdout[out.stdout.index("{"):])["samples_per_s"]
+def run(*words):
+    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
-batch_size = leat_data.Loader(config, set=dict(s.split("=", 1) for s in settings)).plan["batch_size"]
-rate = in_c(200)
-steps = max(20, int(rate * float(seconds) / batch_size))
-ratios, more = [], []
-for i in range(int(rounds)):
-    pair = [lambda: in_c(steps), lambda: in_python(steps * batch_size)]
-    got = [run() for run in pair] if i % 2 == 0 else [run() for run in reversed(pair)][::-1]
-    ratios.append(got[1] / got[0])
-    more.append(1e6 * batch_size * (1 / got[1] - 1 / got[0]))
-    print(f"C {got[0]:,.0f}, Python ({to}) {got[1]:,.0f} samples/s: {ratios[-1]:.3f}", flush=True)
-print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}; "
-      f"{statistics.median(more):.2f} µs more per batch, {min(more):.2f} to {max(more):.2f}")
+def spread(name, values):
+    return f"{name} {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def main(bare_loop, config, forms, threads, rounds, seconds, *settings):
+    forms = forms.split(",")
+    n = str(max(20, int(run(bare_loop, config, threads, "100", *settings) * float(seconds))))
+    arms = {"C": [bare_loop, config, threads, n, *settings]}
+    arms |= {to: [sys.executable, __file__, "--one", config, to, threads, n, *settings] for to in forms}
+    rates = {arm: [] for arm in arms}
+    for i in range(int(rounds)):
+        for arm in list(arms) if i % 2 == 0 else reversed(arms):
+            rates[arm].append(run(*arms[arm]))
+    us = {arm: [1e6 / rate for rate in rates[arm]] for arm in arms}
+    print(spread("C: µs per batch", us["C"]))
+    for to in forms:
+        print(spread(f"{to}: µs per batch", us[to]),
+              spread("more than C", [a - b for a, b in zip(us[to], us["C"])]),
+              spread("ratio", [b / a for a, b in zip(us[to], us["C"])]), sep="; ")
+
+
+if sys.argv[1] == "--one":
+    print(in_python(*sys.argv[2:]))
+else:
+    main(*sys.argv[1:])

@@ -3,7 +3,7 @@
 # is what a wheel has: the package, and libleat and the command beside the extension (pyproject.toml).
 find_package(Python 3.11 COMPONENTS Interpreter Development.SABIModule REQUIRED)
 Python_add_library(leat_python MODULE USE_SABI 3.11 WITH_SOABI python/leat_module.c python/leat_plan.c
-    python/leat_loader.c python/leat_device.c python/leat_tensor.c python/leat_doctor.c)
+    python/leat_loader.c python/leat_device.c python/leat_batch.c python/leat_tensor.c python/leat_doctor.c)
 set_target_properties(leat_python PROPERTIES OUTPUT_NAME _leat PREFIX "" INSTALL_RPATH "$ORIGIN"
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python)
 target_compile_definitions(leat_python PRIVATE _GNU_SOURCE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat_loader.c: the type Loader of leat_data._leat.
+ * leat_loader.c: the types Loader and Pass of leat_data._leat.
  *
  * DESIGN. A Loader owns a plan, and a run of it: a C loader, which the Loader replaces to go on elsewhere. Batches that
  * are held (leat_tensor.c) outlive it.
@@ -11,13 +11,14 @@
  * because a daemon thread ends there when the interpreter does. So whoever takes a run from its Loader can cancel it, wait
  * for the threads inside, and close it. After fork() these threads do not exist in the child, which does not wait.
  *
- * Passes. Each loop over a Loader is a pass and has a number. A call of next() with the number of an older pass takes
- * nothing. `end` and `left` say which batch is asked for next: end - left. */
+ * Passes. Each loop over a Loader is a pass and has a number. An iterator of an older pass takes nothing. `end` and `left` say which batch is asked for next: end - left. */
 #include "leat_module.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <structmember.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,10 +30,12 @@ typedef struct run {
     atomic_int n_inside; /* threads in a call without the GIL; close_run() waits for 0 */
 } run;
 
-/* All but plan and device, which are constant: [GIL] */
+/* All but plan, device and names, which are constant: [GIL] */
 typedef struct loader {
     PyObject_HEAD leat_py_plan plan;
     leat_py_device *device; /* NULL: host memory */
+    PyObject *names;        /* of the tensors, a tuple */
+    PyObject *references;   /* weak ones to this Loader */
     int hold;
     bool at_exit; /* the interpreter closed it */
     run *run;     /* NULL: closed */
@@ -196,11 +199,23 @@ static void loader_free(PyObject *self)
 {
     PyTypeObject *const type = Py_TYPE(self);
     loader *const l = (loader *)self;
+    PyObject_ClearWeakRefs(self);
     close_run(l->run);
     leat_py_plan_close(&l->plan);
     leat_py_device_leave(l->device);
+    Py_XDECREF(l->names);
     PyObject_Free(self);
     Py_DECREF(type);
+}
+
+/* NULL with an exception. */
+static PyObject *names_of(const leat_plan *plan)
+{
+    const int32_t n = leat_plan_get_info(plan)->n_tensors;
+    PyObject *const out = PyTuple_New(n);
+    for (int32_t i = 0; out && i < n; i++)
+        PyTuple_SetItem(out, i, PyUnicode_InternFromString(leat_plan_tensor(plan, i)->name));
+    return PyErr_Occurred() ? NULL : out;
 }
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -210,6 +225,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!l)
         return NULL;
     if (leat_py_plan_open(&l->plan, args, keywords, &l->hold, &device) == 0 &&
+        (l->names = names_of(l->plan.plan)) != NULL &&
         (!device || (l->device = leat_py_device_open(device)) != NULL) &&
         (l->run = open_run(l, NULL, 0)) != NULL) {
         begin_pass(l, 0);
@@ -219,19 +235,65 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return NULL;
 }
 
-/* Begins a pass, and returns its number. A pass of which somebody has asked for a batch is over. */
-static PyObject *loader_begin(PyObject *self, PyObject *none)
+/* --- Pass --------------------------------------------------------------------------------------- */
+
+/* The rest of one pass. Any number of threads may take batches from it. */
+typedef struct pass {
+    PyObject_HEAD loader *loader;
+    int64_t number; /* 0: over, and it stays over [GIL] */
+    leat_py_form form;
+} pass;
+
+static PyTypeObject *pass_type;
+
+static void pass_free(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    Py_DECREF(((pass *)self)->loader);
+    Py_XDECREF(((pass *)self)->form.convert);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* 0, or -1 with an exception. */
+static int form_of(const char *word, PyObject *convert, leat_py_form *out)
+{
+    static const char *const words[] = { [LEAT_PY_TENSOR] = "tensor",
+                                         [LEAT_PY_OBJECT] = "object",
+                                         [LEAT_PY_CAPSULE] = "capsule",
+                                         [LEAT_PY_ARRAY] = "array" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i])) {
+            *out = (leat_py_form){ .is = (int)i, .convert = convert };
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "'%s' is no form of a tensor", word);
+    return -1;
+}
+
+/* begin(form, convert): an iterator of a new pass. A pass of which somebody has asked for a batch is over. */
+static PyObject *loader_begin(PyObject *self, PyObject *args)
 {
     loader *const l = (loader *)self;
-    (void)none;
-    if (refuse_move(l) < 0)
+    PyObject *convert;
+    const char *word;
+    leat_py_form form;
+    if (!PyArg_ParseTuple(args, "sO", &word, &convert) || form_of(word, convert, &form) < 0 ||
+        refuse_move(l) < 0)
         return NULL;
-    int64_t pass = l->pass;
+    int64_t number = l->pass;
     if (l->left != l->size)
-        pass = next_batch(l->run) == l->end ? begin_pass(l, l->end) : move(l, NULL, l->end);
+        number = next_batch(l->run) == l->end ? begin_pass(l, l->end) : move(l, NULL, l->end);
     else if (l->size >= 0) /* else endless: all loops share it */
-        pass = begin_pass(l, l->end - l->size);
-    return pass < 0 ? NULL : PyLong_FromLongLong(pass);
+        number = begin_pass(l, l->end - l->size);
+    pass *const p = number < 0 ? NULL : PyObject_New(pass, pass_type);
+    if (!p)
+        return NULL;
+    p->loader = (loader *)Py_NewRef(self);
+    p->number = number;
+    p->form = form;
+    Py_INCREF(convert);
+    return (PyObject *)p;
 }
 
 static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
@@ -243,27 +305,30 @@ static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
     Py_END_ALLOW_THREADS return rc;
 }
 
-/* A Batch of the pass with this number; None behind its last one. */
-static PyObject *loader_next(PyObject *self, PyObject *number)
+/* The next Batch; NULL without an exception behind the last one. */
+static PyObject *pass_next(PyObject *self)
 {
-    loader *const l = (loader *)self;
-    const int64_t pass = PyLong_AsLongLong(number);
+    pass *const p = (pass *)self;
+    loader *const l = p->loader;
     leat_batch *taken;
     leat_error err;
     int rc;
-    if (refuse_next(l, pass) < 0)
+    const int64_t number = p->number;
+    if (!number || refuse_next(l, number) < 0)
         return NULL;
-    if (l->left == 0)
-        return Py_NewRef(Py_None);
+    if (l->left == 0) {
+        p->number = 0;
+        return NULL;
+    }
     l->left -= l->left > 0;
     do
         rc = take_within(l->run, SLICE_NS, &taken, &err);
-    while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && refuse_next(l, pass) == 0);
+    while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && refuse_next(l, number) == 0);
     if (rc == LEAT_OK)
-        return leat_py_batch_of(taken, leat_plan_get_info(l->plan.plan)->n_tensors, l->device);
-    if (!PyErr_Occurred() && (rc != LEAT_E_CANCELED || refuse_next(l, pass) == 0))
+        return leat_py_batch_of(taken, l->names, l->device, &p->form);
+    if (!PyErr_Occurred() && (rc != LEAT_E_CANCELED || refuse_next(l, number) == 0))
         leat_py_raise(&err);
-    if (pass == l->pass)
+    if (number == l->pass)
         l->left += l->left >= 0;
     return NULL;
 }
@@ -382,29 +447,38 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
     return rc < 0 ? leat_py_raise(&err) : Py_NewRef(Py_None);
 }
 
-static PyMethodDef loader_methods[] = { { "begin", loader_begin, METH_NOARGS, "" },
-                                        { "next", loader_next, METH_O, "" },
-                                        { "resume", loader_resume, METH_O, "" },
-                                        { "state", loader_state, METH_NOARGS, "" },
-                                        { "stats", loader_stats, METH_NOARGS, "" },
-                                        { "errors", loader_errors, METH_NOARGS, "" },
-                                        { "trace", loader_trace, METH_VARARGS, "" },
-                                        { "close", loader_close, METH_VARARGS, "" },
-                                        { NULL, NULL, 0, NULL } };
+static PyMethodDef loader_methods[] = {
+    { "begin", loader_begin, METH_VARARGS, "" },  { "resume", loader_resume, METH_O, "" },
+    { "state", loader_state, METH_NOARGS, "" },   { "stats", loader_stats, METH_NOARGS, "" },
+    { "errors", loader_errors, METH_NOARGS, "" }, { "trace", loader_trace, METH_VARARGS, "" },
+    { "close", loader_close, METH_VARARGS, "" },  { NULL, NULL, 0, NULL }
+};
 static PyGetSetDef loader_fields[] = { { "plan", loader_plan, NULL, NULL, NULL },
                                        { NULL, NULL, NULL, NULL, NULL } };
-static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
-                                      { Py_tp_dealloc, (void *)loader_free },
-                                      { Py_tp_methods, loader_methods },
-                                      { Py_tp_getset, loader_fields },
-                                      { 0, NULL } };
+static PyMemberDef loader_members[] = { { "__weaklistoffset__", T_PYSSIZET,
+                                          offsetof(loader, references), READONLY, NULL },
+                                        { NULL, 0, 0, 0, NULL } };
+static PyType_Slot loader_slots[] = {
+    { Py_tp_new, (void *)loader_new }, { Py_tp_dealloc, (void *)loader_free },
+    { Py_tp_methods, loader_methods }, { Py_tp_getset, loader_fields },
+    { Py_tp_members, loader_members }, { 0, NULL }
+};
 static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT,
                                    loader_slots };
+
+static PyType_Slot pass_slots[] = { { Py_tp_dealloc, (void *)pass_free },
+                                    { Py_tp_iter, (void *)PyObject_SelfIter },
+                                    { Py_tp_iternext, (void *)pass_next },
+                                    { 0, NULL } };
+static PyType_Spec pass_spec = { "leat_data._leat.Pass", sizeof(pass), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 pass_slots };
 
 int leat_py_loader_init(PyObject *m)
 {
     PyObject *const type = PyType_FromSpec(&loader_spec);
-    const int rc = type ? PyModule_AddObjectRef(m, "Loader", type) : -1;
+    pass_type = (PyTypeObject *)PyType_FromSpec(&pass_spec);
+    const int rc = type && pass_type ? PyModule_AddObjectRef(m, "Loader", type) : -1;
     Py_XDECREF(type);
     return rc;
 }

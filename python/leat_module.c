@@ -2,7 +2,7 @@
  *
  * leat_module.c: the extension leat_data._leat, over the public headers alone and the limited API of CPython 3.11.
  * leat_data/__init__.py is its only user and gives it a Python face. Loader is in leat_loader.c, and what it delivers
- * in leat_tensor.c. */
+ * in leat_batch.c and leat_tensor.c. */
 #include "leat_module.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static int fill_module(PyObject *m)
                         "sub-interpreter use threads or processes");
         return -1;
     }
-    if (leat_py_tensor_init(m) < 0 || leat_py_loader_init(m) < 0)
+    if (leat_py_tensor_init(m) < 0 || leat_py_batch_init(m) < 0 || leat_py_loader_init(m) < 0)
         return -1;
     return PyModule_AddStringConstant(m, "version", leat_version());
 }

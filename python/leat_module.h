@@ -57,10 +57,39 @@ void leat_py_streams_release(leat_py_streams *s, leat_batch *batch);
 /* In leat_loader.c. Makes the type. 0, or -1 with an exception. */
 int leat_py_loader_init(PyObject *module);
 
-/* In leat_tensor.c. A Batch with its n tensors, on this device; takes over the batch, also after an error. */
-PyObject *leat_py_batch_of(leat_batch *held, int32_t n, leat_py_device *device);
+/* In leat_tensor.c. A batch that is held, counted: each Batch, Tensor, array and DLPack capsule is one user of it, and the
+ * last one releases it. */
+typedef struct leat_py_held leat_py_held;
+
+/* With one user. Takes over the batch, also after an error (NULL with an exception). */
+leat_py_held *leat_py_held_open(leat_batch *batch, leat_py_device *device);
+/* One user less. [GIL], which it may release meanwhile */
+void leat_py_held_leave(leat_py_held *h);
+leat_batch *leat_py_held_batch(const leat_py_held *h);
+/* The batch is not used again before the work of this stream. 0, or -1 with an exception. */
+int leat_py_held_record_stream(leat_py_held *h, long long stream);
+
+/* What a batch's tensors are. All zero: objects of the type Tensor. */
+typedef struct leat_py_form {
+    enum {
+        LEAT_PY_TENSOR,  /* Tensor */
+        LEAT_PY_OBJECT,  /* convert(Tensor) */
+        LEAT_PY_CAPSULE, /* convert(DLPack capsule), in host memory alone */
+        LEAT_PY_ARRAY    /* convert(shape, dtype, memory), as numpy.ndarray; in host memory alone */
+    } is;
+    PyObject *convert; /* NULL or None: none */
+} leat_py_form;
+
+/* A part of the batch in this form, which is a user of it. NULL with an exception. */
+PyObject *leat_py_tensor_of(leat_py_held *h, leat_view view, const leat_py_form *form);
 /* Makes the types. 0, or -1 with an exception. */
 int leat_py_tensor_init(PyObject *module);
+
+/* In leat_batch.c. A Batch of tensors in this form, by name; takes over the batch, also after an error. */
+PyObject *leat_py_batch_of(leat_batch *batch, PyObject *names, leat_py_device *device,
+                           const leat_py_form *form);
+/* Makes the type. 0, or -1 with an exception. */
+int leat_py_batch_init(PyObject *module);
 
 /* Functions of the module, in leat_doctor.c. */
 PyObject *leat_py_usage(PyObject *self, PyObject *none);

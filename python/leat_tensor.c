@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat_tensor.c: Batch and Tensor of leat_data._leat: a counted holding of one leat_batch. Each Tensor and each DLPack
- * capsule is one user of it, and the last one releases the batch, on whatever thread and without the GIL. */
+ * leat_tensor.c: a held batch of leat_data._leat, and what its tensors are for Python. Each of them is one user of it, and
+ * the last one releases the batch, on whatever thread and without the GIL. */
 #include "leat_module.h"
 
 #include <stdatomic.h>
@@ -11,14 +11,33 @@
 
 /* --- a batch that is held ----------------------------------------------------------------------- */
 
-typedef struct holding {
+struct leat_py_held {
     leat_batch *batch;
     leat_py_device *device;  /* NULL: host memory */
     leat_py_streams streams; /* [GIL]; the last user's alone when it leaves */
     atomic_size_t n_users;
-} holding;
+};
 
-static void leave(holding *h)
+leat_py_held *leat_py_held_open(leat_batch *batch, leat_py_device *device)
+{
+    leat_py_held *const h = calloc(1, sizeof *h);
+    if (!h) {
+        leat_batch_release(batch);
+        return (leat_py_held *)PyErr_NoMemory();
+    }
+    h->batch = batch;
+    h->device = leat_py_device_use(device);
+    atomic_init(&h->n_users, 1);
+    return h;
+}
+
+static leat_py_held *use(leat_py_held *h)
+{
+    atomic_fetch_add_explicit(&h->n_users, 1, memory_order_relaxed);
+    return h;
+}
+
+static void leave(leat_py_held *h)
 {
     if (atomic_fetch_sub(&h->n_users, 1) ==
         1) { /* pairs with itself: the last user sees all writes */
@@ -28,8 +47,8 @@ static void leave(holding *h)
     }
 }
 
-/* The same for a caller with the GIL, which goes on while a copy beyond `hold` waits for its stream. */
-static void leave_with_gil(holding *h)
+/* Others go on while a copy beyond `hold` waits for its stream. */
+void leat_py_held_leave(leat_py_held *h)
 {
     if (!h->device) {
         leave(h);
@@ -37,6 +56,11 @@ static void leave_with_gil(holding *h)
     }
     Py_BEGIN_ALLOW_THREADS leave(h);
     Py_END_ALLOW_THREADS
+}
+
+leat_batch *leat_py_held_batch(const leat_py_held *h)
+{
+    return h->batch;
 }
 
 /* --- DLPack ------------------------------------------------------------------------------------- */
@@ -76,15 +100,15 @@ typedef struct capsule {
         dl_managed plain;
         dl_versioned versioned;
     } as;
-    holding *holding; /* NULL: a copy, which owns `copy` */
+    leat_py_held *held; /* NULL: a copy, which owns `copy` */
     void *copy;
     int64_t shape[LEAT_MAX_RANK + 1], strides[LEAT_MAX_RANK + 1];
 } capsule;
 
 static void free_capsule(capsule *c)
 {
-    if (c->holding)
-        leave(c->holding);
+    if (c->held)
+        leave(c->held);
     free(c->copy);
     free(c);
 }
@@ -119,71 +143,78 @@ static const dl_type types[] = {
 
 /* --- Tensor ------------------------------------------------------------------------------------- */
 
+/* Also a Memory, which NumPy's arrays over a batch have as their base. */
 typedef struct tensor {
-    PyObject_HEAD holding *holding;
+    PyObject_HEAD leat_py_held *held;
     leat_view view;
 } tensor;
 
-static PyTypeObject *tensor_type, *batch_type;
+static PyTypeObject *tensor_type, *memory_type;
 
 static void tensor_free(PyObject *self)
 {
     PyTypeObject *const type = Py_TYPE(self);
-    leave_with_gil(((tensor *)self)->holding);
+    leat_py_held_leave(((tensor *)self)->held);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-static PyObject *tensor_of(holding *h, leat_view view)
+static PyObject *make_tensor(PyTypeObject *type, leat_py_held *h, leat_view view)
 {
-    tensor *const t = PyObject_New(tensor, tensor_type);
+    tensor *const t = PyObject_New(tensor, type);
     if (!t)
         return NULL;
-    atomic_fetch_add(&h->n_users, 1);
-    t->holding = h;
+    t->held = use(h);
     t->view = view;
     return (PyObject *)t;
 }
 
-static capsule *make_capsule(const tensor *t, bool copies)
+static dl_device device_of(const leat_py_held *h)
+{
+    return h->device ? (dl_device){ DL_CUDA, leat_py_device_number(h->device) }
+                     : (dl_device){ DL_CPU, 0 };
+}
+
+/* versioned: since DLPack 1.0. NULL with an exception. */
+static PyObject *make_capsule(leat_py_held *h, const leat_view *view, bool versioned, bool copies)
 {
     capsule *const c = calloc(1, sizeof *c);
-    const size_t bytes = (size_t)leat_shape_bytes(&t->view.shape);
+    const size_t bytes = (size_t)leat_shape_bytes(&view->shape);
     if (!c)
-        return NULL;
+        return PyErr_NoMemory();
     if (copies && posix_memalign(&c->copy, 64, bytes ? bytes : 1)) {
         free(c);
-        return NULL;
+        return PyErr_NoMemory();
     }
     if (copies)
-        memcpy(c->copy, t->view.data, bytes);
+        memcpy(c->copy, view->data, bytes);
+    else
+        c->held = use(h);
     int64_t stride = 1;
-    for (int32_t i = t->view.shape.rank - 1; i >= 0; i--) {
-        c->shape[i] = t->view.shape.dims[i];
+    for (int32_t i = view->shape.rank - 1; i >= 0; i--) {
+        c->shape[i] = view->shape.dims[i];
         c->strides[i] = stride;
         stride *= c->shape[i];
     }
-    if (!copies) {
-        atomic_fetch_add(&t->holding->n_users, 1);
-        c->holding = t->holding;
-    }
-    return c;
-}
-
-static dl_device device_of(const tensor *t)
-{
-    const leat_py_device *const gpu = t->holding->device;
-    return gpu ? (dl_device){ DL_CUDA, leat_py_device_number(gpu) } : (dl_device){ DL_CPU, 0 };
-}
-
-static dl_tensor describe(const tensor *t, capsule *c)
-{
-    return (dl_tensor){ .data = c->copy ? c->copy : t->view.data,
-                        .device = device_of(t),
-                        .rank = t->view.shape.rank,
-                        .type = types[t->view.shape.dtype],
-                        .shape = c->shape,
-                        .strides = c->strides };
+    const dl_tensor described = { .data = copies ? c->copy : view->data,
+                                  .device = device_of(h),
+                                  .rank = view->shape.rank,
+                                  .type = types[view->shape.dtype],
+                                  .shape = c->shape,
+                                  .strides = c->strides };
+    if (versioned)
+        c->as.versioned = (dl_versioned){ .major = 1,
+                                          .context = c,
+                                          .deleter = delete_versioned,
+                                          .flags = copies ? 2 : 0,
+                                          .tensor = described };
+    else
+        c->as.plain = (dl_managed){ .tensor = described, .context = c, .deleter = delete_plain };
+    PyObject *const out =
+        PyCapsule_New(&c->as, versioned ? "dltensor_versioned" : "dltensor", drop_capsule);
+    if (!out)
+        free_capsule(c);
+    return out;
 }
 
 /* The first number of a pair; `otherwise` for None. */
@@ -197,9 +228,11 @@ static long first_of(PyObject *pair, long otherwise)
     return value;
 }
 
-/* The consumer's stream; -1 says that it waits by itself. 0, or -1 with an exception. */
-static int take_stream(holding *h, long long stream)
+/* -1 says that the consumer waits by itself. */
+int leat_py_held_record_stream(leat_py_held *h, long long stream)
 {
+    if (!h->device)
+        return 0;
     if (stream == 0 || stream == 2 || stream < -1) {
         PyErr_SetString(PyExc_ValueError,
                         stream == 2 ? "the per-thread default stream is of one thread, and any "
@@ -214,7 +247,7 @@ static int take_stream(holding *h, long long stream)
 /* Raises why it cannot be exported like this. 0, or -1. */
 static int check_export(const tensor *t, PyObject *stream, long device, PyObject *copy)
 {
-    const bool on_gpu = t->holding->device;
+    const bool on_gpu = t->held->device;
     const long long number =
         on_gpu && !PyErr_Occurred() && stream != Py_None ? PyLong_AsLongLong(stream) : 1;
     if (PyErr_Occurred())
@@ -227,7 +260,7 @@ static int check_export(const tensor *t, PyObject *stream, long device, PyObject
                         "this tensor is in the GPU's memory: it can only be exported there and "
                         "without a copy; let the library that takes it copy it");
     else
-        return on_gpu ? take_stream(t->holding, number) : 0;
+        return leat_py_held_record_stream(t->held, number);
     return -1;
 }
 
@@ -239,33 +272,17 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO", names, &stream, &version, &device,
                                      &copy))
         return NULL;
-    const long major = first_of(version, 0);
-    const long type = first_of(device, device_of((tensor *)self).type);
-    if (check_export((tensor *)self, stream, type, copy) < 0)
-        return NULL;
     const tensor *const t = (tensor *)self;
-    capsule *const c = make_capsule(t, copy == Py_True);
-    if (!c)
-        return PyErr_NoMemory();
-    if (major >= 1)
-        c->as.versioned = (dl_versioned){ .major = 1,
-                                          .context = c,
-                                          .deleter = delete_versioned,
-                                          .flags = copy == Py_True ? 2 : 0,
-                                          .tensor = describe(t, c) };
-    else
-        c->as.plain =
-            (dl_managed){ .tensor = describe(t, c), .context = c, .deleter = delete_plain };
-    PyObject *const out =
-        PyCapsule_New(&c->as, major >= 1 ? "dltensor_versioned" : "dltensor", drop_capsule);
-    if (!out)
-        free_capsule(c);
-    return out;
+    const long major = first_of(version, 0);
+    const long type = first_of(device, device_of(t->held).type);
+    if (check_export(t, stream, type, copy) < 0)
+        return NULL;
+    return make_capsule(t->held, &t->view, major >= 1, copy == Py_True);
 }
 
 static PyObject *tensor_device(PyObject *self, PyObject *none)
 {
-    const dl_device device = device_of((tensor *)self);
+    const dl_device device = device_of(((tensor *)self)->held);
     (void)none;
     return Py_BuildValue("ii", (int)device.type, (int)device.id);
 }
@@ -277,7 +294,7 @@ static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords
     PyObject *dtype = Py_None, *copy = Py_None, *out = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO", names, &dtype, &copy))
         return NULL;
-    if (((tensor *)self)->holding->device) {
+    if (((tensor *)self)->held->device) {
         PyErr_SetString(PyExc_TypeError, "this tensor is in the GPU's memory: NumPy has no such "
                                          "arrays; torch, jax and cupy take it by from_dlpack()");
         return NULL;
@@ -294,14 +311,18 @@ static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords
     return view;
 }
 
-static PyObject *tensor_shape(PyObject *self, void *none)
+static PyObject *shape_of(const leat_shape *shape)
 {
-    const leat_shape *const shape = &((tensor *)self)->view.shape;
     PyObject *const out = PyTuple_New(shape->rank);
-    (void)none;
     for (int32_t i = 0; out && i < shape->rank; i++)
         PyTuple_SetItem(out, i, PyLong_FromLongLong(shape->dims[i]));
     return out;
+}
+
+static PyObject *tensor_shape(PyObject *self, void *none)
+{
+    (void)none;
+    return shape_of(&((tensor *)self)->view.shape);
 }
 
 static PyObject *tensor_dtype(PyObject *self, void *none)
@@ -310,90 +331,54 @@ static PyObject *tensor_dtype(PyObject *self, void *none)
     return PyUnicode_FromString(leat_dtype_name(((tensor *)self)->view.shape.dtype));
 }
 
-/* --- Batch -------------------------------------------------------------------------------------- */
+/* --- Memory, and the forms of a tensor ------------------------------------------------------------ */
 
-typedef struct batch {
-    PyObject_HEAD holding *holding;
-    PyObject *tensors; /* a tuple, in the order of the plan */
-} batch;
-
-static void batch_free(PyObject *self)
+static int memory_buffer(PyObject *self, Py_buffer *out, int flags)
 {
-    PyTypeObject *const type = Py_TYPE(self);
-    batch *const b = (batch *)self;
-    Py_XDECREF(b->tensors);
-    if (b->holding)
-        leave_with_gil(b->holding);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    const leat_view *const view = &((tensor *)self)->view;
+    return PyBuffer_FillInfo(out, self, view->data, (Py_ssize_t)leat_shape_bytes(&view->shape), 0,
+                             flags);
 }
 
-PyObject *leat_py_batch_of(leat_batch *held, int32_t n, leat_py_device *device)
+/* NumPy's type of elements, borrowed; NULL with an exception. */
+static PyObject *numpy_type(leat_dtype dtype)
 {
-    holding *const h = calloc(1, sizeof *h);
-    batch *const b = h ? PyObject_New(batch, batch_type) : NULL;
-    if (!b) {
-        free(h);
-        leat_batch_release(held);
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    }
-    h->batch = held;
-    h->device = leat_py_device_use(device);
-    atomic_init(&h->n_users, 1);
-    b->holding = h;
-    b->tensors = PyTuple_New(n);
-    for (int32_t i = 0; b->tensors && i < n; i++) {
-        PyObject *const one = tensor_of(h, leat_batch_tensor(held, i));
-        if (!one)
-            Py_CLEAR(b->tensors);
-        else
-            PyTuple_SetItem(b->tensors, i, one);
-    }
-    if (b->tensors)
-        return (PyObject *)b;
-    Py_DECREF(b);
-    return NULL;
+    static PyObject *made[LEAT_N_DTYPES]; /* [GIL] */
+    PyObject *const numpy = made[dtype] ? NULL : PyImport_ImportModule("numpy");
+    if (numpy)
+        made[dtype] = PyObject_CallMethod(numpy, "dtype", "s", leat_dtype_name(dtype));
+    Py_XDECREF(numpy);
+    if (!made[dtype])
+        PyErr_Format(PyExc_TypeError,
+                     "NumPy has no %s: end the pipeline with `cast: {dtype: float32}`, take "
+                     "to='torch', or import ml_dtypes, which gives it to NumPy",
+                     leat_dtype_name(dtype));
+    return made[dtype];
 }
 
-static PyObject *batch_tensors(PyObject *self, void *none)
+static PyObject *array_of(leat_py_held *h, leat_view view, PyObject *convert)
 {
-    (void)none;
-    return Py_NewRef(((batch *)self)->tensors);
+    PyObject *const dtype = numpy_type(view.shape.dtype);
+    PyObject *const shape = dtype ? shape_of(&view.shape) : NULL;
+    PyObject *const memory = shape ? make_tensor(memory_type, h, view) : NULL;
+    PyObject *const out =
+        memory ? PyObject_CallFunctionObjArgs(convert, shape, dtype, memory, NULL) : NULL;
+    Py_XDECREF(memory);
+    Py_XDECREF(shape);
+    return out;
 }
 
-static PyObject *batch_info(PyObject *self, void *none)
+PyObject *leat_py_tensor_of(leat_py_held *h, leat_view view, const leat_py_form *form)
 {
-    const leat_batch_info *const i = leat_batch_get_info(((batch *)self)->holding->batch);
-    (void)none;
-    return Py_BuildValue("{sLsLsLsLsLsLsLsLsKsO}", "number", (long long)i->number, "epoch",
-                         (long long)i->epoch, "in_epoch", (long long)i->in_epoch, "rows",
-                         (long long)i->rows, "global_rows", (long long)i->global_rows, "first_row",
-                         (long long)i->first_row, "n_masked", (long long)i->n_masked, "n_replaced",
-                         (long long)i->n_replaced, "digest", (unsigned long long)i->digest,
-                         "is_copy", i->is_copy ? Py_True : Py_False);
-}
-
-/* record_stream(number): the batch is not used again before the work of this stream. */
-static PyObject *batch_record_stream(PyObject *self, PyObject *number)
-{
-    holding *const h = ((batch *)self)->holding;
-    const long long native = PyLong_AsLongLong(number);
-    if (PyErr_Occurred() || (h->device && take_stream(h, native ? native : 1) < 0))
-        return NULL;
-    return Py_NewRef(Py_None);
-}
-
-/* None: all rows are samples. */
-static PyObject *batch_valid(PyObject *self, void *none)
-{
-    holding *const h = ((batch *)self)->holding;
-    const uint8_t *const valid = leat_batch_valid(h->batch);
-    (void)none;
-    if (!valid)
-        return Py_NewRef(Py_None);
-    const int64_t rows = leat_batch_get_info(h->batch)->rows;
-    return tensor_of(h, (leat_view){ .data = (uint8_t *)(uintptr_t)valid,
-                                     .shape = leat_shape_make(LEAT_U8, 1, &rows) });
+    if (form->is == LEAT_PY_ARRAY)
+        return array_of(h, view, form->convert);
+    PyObject *const made = form->is == LEAT_PY_CAPSULE ? make_capsule(h, &view, false, false)
+                                                       : make_tensor(tensor_type, h, view);
+    if (!made || form->is == LEAT_PY_TENSOR)
+        return made;
+    PyObject *const out = PyObject_CallFunctionObjArgs(form->convert, made, NULL);
+    Py_DECREF(made);
+    return out;
 }
 
 /* --- types -------------------------------------------------------------------------------------- */
@@ -417,23 +402,16 @@ static PyType_Spec tensor_spec = { "leat_data._leat.Tensor", sizeof(tensor), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                    tensor_slots };
 
-static PyMethodDef batch_methods[] = { { "record_stream", batch_record_stream, METH_O, "" },
-                                       { NULL, NULL, 0, NULL } };
-static PyGetSetDef batch_fields[] = { { "tensors", batch_tensors, NULL, NULL, NULL },
-                                      { "info", batch_info, NULL, NULL, NULL },
-                                      { "valid", batch_valid, NULL, NULL, NULL },
-                                      { NULL, NULL, NULL, NULL, NULL } };
-static PyType_Slot batch_slots[] = { { Py_tp_dealloc, (void *)batch_free },
-                                     { Py_tp_methods, batch_methods },
-                                     { Py_tp_getset, batch_fields },
-                                     { 0, NULL } };
-static PyType_Spec batch_spec = { "leat_data._leat.Batch", sizeof(batch), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                  batch_slots };
+static PyType_Slot memory_slots[] = { { Py_tp_dealloc, (void *)tensor_free },
+                                      { Py_bf_getbuffer, (void *)memory_buffer },
+                                      { 0, NULL } };
+static PyType_Spec memory_spec = { "leat_data._leat.Memory", sizeof(tensor), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   memory_slots };
 
 int leat_py_tensor_init(PyObject *module)
 {
     tensor_type = (PyTypeObject *)PyType_FromSpec(&tensor_spec);
-    batch_type = tensor_type ? (PyTypeObject *)PyType_FromSpec(&batch_spec) : NULL;
-    return batch_type ? PyModule_AddObjectRef(module, "Tensor", (PyObject *)tensor_type) : -1;
+    memory_type = tensor_type ? (PyTypeObject *)PyType_FromSpec(&memory_spec) : NULL;
+    return memory_type ? PyModule_AddObjectRef(module, "Tensor", (PyObject *)tensor_type) : -1;
 }

@@ -16,6 +16,7 @@ import os as _os
 import weakref as _weakref
 
 from . import _leat
+from ._leat import Batch
 from ._errors import ConfigError, DataError, Error, ForkedError, IoError, OutOfMemoryError
 
 __version__ = _leat.version
@@ -45,82 +46,22 @@ _STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batche
           "checksum")
 
 
-def _to_numpy():
-    import numpy
+def _converter(to, device):
+    """What makes a tensor, and of what: the words of _leat.Loader.begin()."""
+    if to == "numpy":
+        import numpy
 
-    return numpy.from_dlpack
+        return "array", numpy.ndarray
+    if to == "torch":
+        import torch
 
+        # Of an object torch.from_dlpack() asks for a device and a stream, which memory of the host has not.
+        return ("object", torch.from_dlpack) if device else ("capsule", getattr(torch._C, "_from_dlpack", torch.from_dlpack))
+    if to == "jax":
+        import jax.numpy
 
-def _to_torch():
-    import torch
-
-    return torch.from_dlpack
-
-
-def _to_jax():
-    import jax.numpy
-
-    return jax.numpy.from_dlpack
-
-
-_CONVERTERS = {"numpy": _to_numpy, "torch": _to_torch, "jax": _to_jax, None: lambda: lambda t: t}
-
-
-class Batch(dict):
-    """Tensors by name, in the memory of the batch. They stay valid as long as one of them lives.
-
-    The memory is yours: writing to it changes no other batch.
-    """
-
-    __slots__ = ("_core", "_convert", "_info")
-
-    def record_stream(self, stream):
-        """On a GPU: other work on this stream uses the batch, too, which is kept until that is done. The stream is one of
-        PyTorch or CuPy, or the address of a cudaStream_t. The stream on which the batch was taken needs no such call."""
-        native = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
-        self._core.record_stream(native)
-
-    @property
-    def info(self):
-        """number, epoch, in_epoch, rows, n_masked, … as a dict."""
-        if self._info is None:
-            self._info = self._core.info
-        return self._info
-
-    number = property(lambda self: self.info["number"], doc="From 0, counted from the start of the run.")
-    epoch = property(lambda self: self.info["epoch"], doc="The pass over the data, from 0.")
-    rows = property(lambda self: self.info["rows"], doc="Samples in the batch.")
-
-    @property
-    def valid(self):
-        """One uint8 per row: 0 for a row that `on_error: mask` has masked. None: all rows are samples."""
-        valid = self._core.valid
-        return None if valid is None else self._convert(valid)
-
-    def __reduce__(self):
-        """Another process, or a copy, gets the tensors by name alone."""
-        return dict, (dict(self),)
-
-
-class _Epoch:
-    """The rest of one pass. Any number of threads may take batches from it."""
-
-    __slots__ = ("_loader", "_pass")
-
-    def __init__(self, loader, number):
-        self._loader, self._pass = loader, number
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        number = self._pass
-        if number is not None:
-            batch = self._loader._take(number)
-            if batch is not None:
-                return batch
-            self._pass = None  # it stays over
-        raise StopIteration
+        return "object", jax.numpy.from_dlpack
+    return "tensor", None
 
 
 class _Mapped:
@@ -150,8 +91,8 @@ _open_loaders = _weakref.WeakSet()
 @_atexit.register
 def _close_all():
     """Before the interpreter ends the threads that are in a loader."""
-    for loader in list(_open_loaders):
-        loader._core.close(True)
+    for core in list(_open_loaders):
+        core.close(True)
 
 
 class Loader:
@@ -185,7 +126,7 @@ class Loader:
         self._open()
 
     def _setup(self, to, device, hold):
-        if to not in _CONVERTERS:
+        if to not in ("torch", "numpy", "jax", None):
             raise ConfigError(f"to={to!r}: it is 'torch', 'numpy', 'jax' or None")
         device = None if device is None or str(device) == "cpu" else str(device)
         if device and device.partition(":")[0] != "cuda":
@@ -193,25 +134,15 @@ class Loader:
         if device and to == "numpy":
             raise ConfigError(f"to='numpy' and device={device!r}: NumPy has no arrays in a GPU's memory")
         self._to, self._device, self._hold = to, device, hold
-        self._convert = _CONVERTERS[to]()
+        self._form = _converter(to, device)
 
     def _open(self):
         self._core = _leat.Loader(*self._recipe)
-        _open_loaders.add(self)
+        _open_loaders.add(self._core)
         self._plan = self._core.plan
-        self._names = tuple(name for name, _, _ in self._plan["tensors"])
-
-    def _take(self, number):
-        core = self._core.next(number)
-        if core is None:
-            return None
-        convert = self._convert
-        batch = Batch(zip(self._names, map(convert, core.tensors)))
-        batch._core, batch._convert, batch._info = core, convert, None
-        return batch
 
     def __iter__(self):
-        return _Epoch(self, self._core.begin())
+        return self._core.begin(*self._form)
 
     def __len__(self):
         """Batches of one pass."""

@@ -4,7 +4,9 @@
 What a loader must never do, whatever its user does: hang, crash, grow, or deliver another batch than the C library.
 """
 
+import copy
 import gc
+import importlib.util
 import itertools
 import json
 import multiprocessing
@@ -297,6 +299,81 @@ class Memory(unittest.TestCase):
             for batch in loader:
                 np.testing.assert_array_equal(batch.valid, [0, 0, 0])
             self.assertEqual(len(loader.errors()), 6)
+
+
+class Batches(unittest.TestCase):
+    def test_a_batch_is_a_dict(self):
+        batch = next(iter(arrays()))
+        self.assertIsInstance(batch, dict)
+        self.assertIs(type(batch), leat.Batch)
+        self.assertEqual([*batch], ["x", "y"])
+        self.assertEqual((batch.number, batch.epoch, batch.rows, batch.valid), (0, 0, BATCH, None))
+        self.assertEqual((batch.info["number"], batch.info["rows"], batch.info["is_copy"]), (0, BATCH, False))
+        batch["z"] = batch.pop("x")
+        for other in (copy.copy(batch), pickle.loads(pickle.dumps(batch)), batch.copy()):
+            self.assertIs(type(other), dict)
+            np.testing.assert_array_equal(other["z"], X[other["y"]])
+        batch.record_stream(1)  # nothing to do in host memory
+
+    def test_a_batch_of_somebody_else(self):
+        """As libraries make one that map over the values."""
+        made = leat.Batch({"x": 1}, y=2)
+        self.assertEqual(made, {"x": 1, "y": 2})
+        for field in ("info", "number", "epoch", "rows", "valid"):
+            self.assertFalse(hasattr(made, field))
+        self.assertRaisesRegex(AttributeError, "no loader", made.record_stream, 1)
+
+        class Mine(leat.Batch):
+            pass
+
+        for _ in range(1000):
+            self.assertEqual(Mine(x=1), {"x": 1})
+
+    def test_a_batch_in_a_cycle_is_freed(self):
+        loader = arrays(hold=1)
+        for batch in loader:
+            batch["me"] = batch
+            del batch
+            gc.collect()
+        self.assertEqual(loader.stats()["n_copied"], 0)
+
+    def test_types_of_elements(self):
+        """Of each form of a tensor."""
+        wanted = np.arange(ROWS * 2).reshape(ROWS, 2)
+        for to, dtypes in (("numpy", ()), ("torch", ("bfloat16",)), (None, ())):
+            if to == "torch" and not importlib.util.find_spec("torch"):
+                continue
+            for dtype in ("uint8", "int32", "int64", "float32", "float16", *dtypes):
+                x = wanted.astype(np.float32)
+                loader = leat.from_arrays({"x": x}).map([{"cast": {"dtype": dtype}}]).batch(BATCH).loader(to)
+                got = [batch["x"] for batch in loader]
+                self.assertEqual({str(t.dtype).removeprefix("torch.") for t in got}, {dtype})
+                self.assertEqual((tuple(got[0].shape), tuple(got[-1].shape)), ((BATCH, 2), (ROWS % BATCH, 2)))
+                values = [t.float().numpy() if to == "torch" else np.asarray(t) for t in got]
+                np.testing.assert_array_equal(np.concatenate(values), wanted)
+
+    def test_a_type_that_numpy_has_not(self):
+        if "ml_dtypes" in sys.modules:
+            self.skipTest("ml_dtypes gives it to NumPy")
+        loader = leat.from_arrays({"x": X}).map([{"cast": {"dtype": "bfloat16"}}]).batch(BATCH).loader("numpy", hold=1)
+        for _ in range(3):
+            with self.assertRaisesRegex(TypeError, "no bfloat16.*cast"):
+                next(iter(loader))
+        self.assertEqual(loader.stats()["n_copied"], 0)
+
+    def test_an_iterator_alone(self):
+        """It goes on without its loader, has one end, and does not keep the program."""
+        epoch = iter(arrays())
+        gc.collect()
+        self.assertEqual(len(list(epoch)), N)
+        self.assertEqual(list(epoch), [])
+        out = run_python("""
+            import numpy as np, threading, leat_data as leat
+            epoch = iter(leat.from_arrays({"x": np.zeros((9, 9), np.float32)}).repeat("forever").batch(2).loader("numpy"))
+            threading.Thread(target=lambda: [None for _ in epoch], daemon=True).start()
+            next(epoch)
+        """)
+        self.assertEqual((out.returncode, out.stderr), (0, ""))
 
 
 class Frameworks(unittest.TestCase):

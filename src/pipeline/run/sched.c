@@ -230,6 +230,8 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
         is_done = done(loader);
     }
     loader->deadline_near = loader->deadline_near && !is_done;
+    if (!is_done)
+        loader->n_at_once = 0;        /* nobody computes in place of a worker from here on */
     leat_wake_balance_locked(loader); /* the work that is left is for others now */
     loader->deadline_near = false;
     return is_done;

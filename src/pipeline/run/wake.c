@@ -37,6 +37,7 @@
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000
+#define FAR_NS     10000000 /* a deadline that is no further may end before the batch is there */
 
 /* --- a consumer that computes in place of a worker -------------------------------------------- */
 
@@ -47,14 +48,15 @@ static bool threads_suffice(const leat_loader *loader, int64_t n)
     return n + 1 > most;
 }
 
-/* An absence that is short beside the time to compute a batch does not count. A consumer with a deadline may leave
- * without a batch, so it does not take part. */
+/* An absence that is short beside the time to compute a batch does not count. A consumer that leaves without a batch does
+ * not take part any more (leat_sched_help_locked()). */
 void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns)
 {
     const double batch_ns = (double)leat_order_most_rows(&loader->plan->order) * loader->sample_ns;
     const double away_ns = (double)(now_ns - loader->got_ns);
     const bool at_once = away_ns < AWAY_NS || away_ns < batch_ns / AWAY_SHARE;
-    loader->n_at_once = at_once && !until_ns ? loader->n_at_once + 1 : 0;
+    const bool stays = !until_ns || until_ns - now_ns > FAR_NS;
+    loader->n_at_once = at_once && stays ? loader->n_at_once + 1 : 0;
 }
 
 bool leat_wake_consumer_computes_locked(const leat_loader *loader)
