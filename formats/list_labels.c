@@ -43,7 +43,7 @@ static int read_float(const char *text, float *out)
         return 0;
     *out = strtof_l(text, &end, plain);
     freelocale(plain);
-    return end != text && !*end && isfinite(*out);
+    return end != text && !*end && isfinite(*out) && !strpbrk(text, "xX"); /* no hexadecimal */
 }
 
 /* *id: of this class, which is new or was seen before. */

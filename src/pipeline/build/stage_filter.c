@@ -52,7 +52,7 @@ typedef struct limit {
 typedef struct condition {
     const filter_options *options;
     leat_dtype dtype;
-    bool is_text; /* the feature holds bytes; of uint8, one element is a number */
+    bool is_text; /* the feature holds bytes, of any length */
     limit min, max;
     bool values; /* there are conditions on the value; else on the length only */
     size_t n_equals;
@@ -176,7 +176,8 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
     const bool lengths = o->min_length >= 0 || o->max_length >= 0;
     char shape[96];
     c->dtype = info->shape.dtype;
-    c->is_text = c->dtype == LEAT_U8 && info->shape.rank == 1 && info->shape.dims[0] != 1;
+    c->is_text =
+        c->dtype == LEAT_U8 && info->shape.rank == 1 && info->shape.dims[0] == LEAT_UNKNOWN_DIM;
     c->values = o->equals || range;
     leat_shape_text(&info->shape, shape, sizeof shape);
     if (!c->values && !lengths)

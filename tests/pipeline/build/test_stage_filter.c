@@ -480,7 +480,7 @@ TEST(uint8_values_are_numbers)
         { "equals: [3, 69], min: 4", 4 },
         { "min: 52", 4 | 8 },
     };
-    const int64_t one = 1;
+    const int64_t one = 1, two = 2;
     leat_error err;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         for (int rank = 0; rank < 2; rank++)
@@ -489,6 +489,8 @@ TEST(uint8_values_are_numbers)
                 limits[i].kept);
     assert_int_equal(kept_of("equals: cat", leat_shape_make(LEAT_U8, 0, NULL), v, 4, &err), -1);
     assert_non_null(strstr(err.message, "equals must be integers, got cat"));
+    assert_int_equal(kept_of("equals: E3", leat_shape_make(LEAT_U8, 1, &two), v, 2, &err), -1);
+    assert_non_null(strstr(err.message, "compare one value, but 'id' is uint8[2]"));
 }
 
 /* A double has no 2^53 + 1. */
