@@ -399,7 +399,7 @@ TEST(many_steps_on_sim_without_a_copy)
     char text[512];
     snprintf(text, sizeof text, on_sim, "");
     char *slow = strstr(text, "kernel_min_ns: 1000000");
-    memcpy(slow, "kernel_min_ns: 0000100", strlen("kernel_min_ns: 0000100"));
+    memcpy(slow, "kernel_min_ns: 100    ", strlen("kernel_min_ns: 100    "));
     pipeline_open(&p, text, 2);
     leat_loader *loader;
     const leat_loader_options in_host = { .epochs = 40 };
