@@ -71,7 +71,7 @@ int leat_py_held_record_stream(leat_py_held *h, long long stream);
 
 /* What a batch's tensors are. All zero: objects of the type Tensor. */
 typedef struct leat_py_form {
-    enum {
+    enum leat_py_kind {
         LEAT_PY_TENSOR,  /* Tensor */
         LEAT_PY_OBJECT,  /* convert(Tensor) */
         LEAT_PY_CAPSULE, /* convert(DLPack capsule), in host memory alone */
