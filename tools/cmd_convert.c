@@ -168,7 +168,7 @@ static int name_parts(leat_file_set *set, leat_error *err)
                          set->prefix);
     printf("%s images in %d files of %d parts\n", leat_figure_count(found.images).text,
            (int)found.n_shards, (int)found.part.of);
-    return leat_shard_names_finish(set->prefix, found.n_shards, found.n_classes > 0, err);
+    return leat_shard_names_index(set->prefix, found.n_shards, err);
 }
 
 /* Gives the files of an earlier run their names. */

@@ -334,6 +334,10 @@ TEST(lists_give_the_set_of_the_folder)
         if (i != 1) /* absolute names are stored */
             expect_success(shell("cmp x-00001-of-00002.tfrecord y-00001-of-00002.tfrecord"));
     }
+    expect_failure(shell("cp l.csv l-labels.txt && $L convert images l-labels.txt --delimiter , "
+                         "--root test-images -o l"),
+                   2, "l-labels.txt is an input and would be overwritten");
+    expect_success(shell("cmp l.csv l-labels.txt"));
     expect_success(shell("touch z-labels.txt && $L convert images l.txt --root test-images -o z -q "
                          "&& test ! -e z-labels.txt && "
                          "$L inspect z-*.tfrecord"));

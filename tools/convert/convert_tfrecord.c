@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "file_set.h"
 #include "files.h"
@@ -23,23 +22,6 @@ struct job {
     leat_progress progress;
     leat_record_shards shards;
 };
-
-/* Refuses output names that are inputs, because the inputs would be lost. */
-static int check_apart(const struct job *job, leat_error *err)
-{
-    struct stat from, to;
-    for (int32_t i = 0; i < job->shards.n_shards; i++) {
-        if (stat(job->shards.names[i], &to) < 0)
-            continue;
-        for (size_t k = 0; k < job->files.n; k++)
-            if (stat(job->files.items[k], &from) == 0 && from.st_dev == to.st_dev &&
-                from.st_ino == to.st_ino)
-                return leat_fail(err, LEAT_E_ARGUMENT,
-                                 "%s is an input and would be overwritten: choose another PREFIX",
-                                 job->shards.names[i]);
-    }
-    return LEAT_OK;
-}
 
 /* Reads a whole file. With LEAT_TFRECORD_LENGTHS_ONLY it counts records, otherwise it writes them. */
 static int take_file(struct job *job, const char *path, unsigned flags, leat_error *err)
@@ -100,7 +82,10 @@ static int convert(struct job *job, leat_error *err)
     if (rc < 0)
         return rc;
     job->shards.n_shards = job->c->n_shards < 0 ? (int32_t)job->files.n : job->c->n_shards;
-    if ((rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
+    if ((rc = leat_record_shards_open(&job->shards, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
+                                           (const char *const *)job->files.items, job->files.n,
+                                           err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
         return rc;
