@@ -195,6 +195,16 @@ TEST(too_many_open_files_are_explained)
     expect_failure(shell("ulimit -n 6; $L plan x.yaml"), 1, hint);
 }
 
+TEST(little_address_space_is_enough)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
+#else
+    expect_success(shell("ulimit -v 200000; $L convert images images -o x --threads 2 -q && "
+                         "$L index --jpeg x-*.tfrecord"));
+#endif
+}
+
 TEST(bad_folders_are_explained)
 {
     static const struct {
