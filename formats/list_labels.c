@@ -74,7 +74,7 @@ static int find_class(leat_list_labels *l, const char *text, int64_t *id, leat_f
 
 static int add_int(leat_list_labels *l, const char *text, leat_format_error *err)
 {
-    int64_t value;
+    int64_t value = 0;
     int rc = LEAT_FORMAT_OK;
     if (l->type == LEAT_LIST_CLASS && strchr(text, '\n'))
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the class has a line break in its name");

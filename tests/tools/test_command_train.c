@@ -362,7 +362,7 @@ TEST(memory_of_model_and_loader_is_added)
 }
 #endif
 
-/* Of a run of so many epochs, in KiB. A process of its own starts it, which has had no others. */
+/* The memory of such a run, in KiB. A process of its own starts it, which has had no others. */
 static long peak_of(int epochs)
 {
     long *const peak =
