@@ -81,8 +81,11 @@ static int check_target(const char *path, leat_format_error *err)
 static void keep_mode(const leat_atomic_file *file)
 {
     struct stat old;
-    if (stat(file->path, &old) == 0)
-        (void)!fchmod(file->fd, old.st_mode & 0777);
+    if (stat(file->path, &old) < 0)
+        return;
+    (void)!fchown(file->fd, (uid_t)-1, old.st_gid);
+    (void)!fchown(file->fd, old.st_uid, (gid_t)-1); /* root may, who writes for somebody else */
+    (void)!fchmod(file->fd, old.st_mode & 0777);
 }
 
 /* --- a file with a temporary name, and one without any ------------------------------------------ */

@@ -74,17 +74,18 @@ static int find_class(leat_list_labels *l, const char *text, int64_t *id, leat_f
 
 static int add_int(leat_list_labels *l, const char *text, leat_format_error *err)
 {
-    int64_t value;
+    int64_t value = 0;
     int rc = LEAT_FORMAT_OK;
     if (l->type == LEAT_LIST_CLASS && strchr(text, '\n'))
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the class has a line break in its name");
     if (l->type == LEAT_LIST_CLASS)
         rc = find_class(l, text, &value, err);
     else if (!read_int(text, &value))
-        rc = leat_format_fail(err, LEAT_FORMAT_BAD, 0,
-                              "the label '%.80s' is no whole number (label_type: class takes all "
-                              "labels as names, float32 as numbers)",
-                              text);
+        rc = leat_format_fail(
+            err, LEAT_FORMAT_BAD, 0,
+            "the label '%.80s' is no whole number of 64 bits (label_type: class takes all "
+            "labels as names, float32 as numbers)",
+            text);
     if (rc < 0)
         return rc;
     int64_t *const ints = leat_grow(l->ints, l->n, sizeof *ints);
@@ -110,13 +111,19 @@ static int add_float(leat_list_labels *l, const char *text, leat_format_error *e
     return LEAT_FORMAT_OK;
 }
 
+/* Also one that int64 cannot hold: it is no name of a class. */
+static int is_whole(const char *text)
+{
+    const char *const digits = text + (*text == '+' || *text == '-');
+    return *digits && !digits[strspn(digits, "0123456789")];
+}
+
 int leat_list_labels_add(leat_list_labels *l, const char *text, leat_format_error *err)
 {
-    int64_t value;
     if (!*text)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the label is empty");
     if (l->type == LEAT_LIST_AUTO)
-        l->type = read_int(text, &value) ? LEAT_LIST_INT64 : LEAT_LIST_CLASS;
+        l->type = is_whole(text) ? LEAT_LIST_INT64 : LEAT_LIST_CLASS;
     if (l->type == LEAT_LIST_CLASS && l->n_columns > 1)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
                                 "the label '%.80s' is no number; several label columns have to be "

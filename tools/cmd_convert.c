@@ -172,9 +172,7 @@ static int name_parts(leat_file_set *set, leat_error *err)
                          set->prefix);
     printf("%s %s in %d files of %d parts\n", leat_figure_count(found.records).text,
            found.is_images ? "images" : "records", (int)found.n_shards, (int)found.part.of);
-    return found.is_images
-               ? leat_shard_names_finish(set->prefix, found.n_shards, found.n_classes > 0, err)
-               : leat_shard_names_index(set->prefix, found.n_shards, err);
+    return leat_shard_names_index(set->prefix, found.n_shards, err);
 }
 
 /* Gives the files of an earlier run their names. */

@@ -482,11 +482,12 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
         find_ceiling(&t->run);
     if (rc == LEAT_OK && t->run.talks)
         leat_train_end_print(&t->run, t->path, o->log, seconds);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json,
-                             err);
-    else if (t->run.diverged) /* the JSON of earlier epochs is written; this error is reported */
-        leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json, NULL);
+    /* Of a run that diverged, the JSON of earlier epochs is written; its error is reported. */
+    if (o->json && (rc == LEAT_OK || t->run.diverged)) {
+        json_t *const json = leat_train_end_json(&t->run, call, t->found.path, seconds);
+        const int written = leat_json_write(json, o->json, rc == LEAT_OK ? err : NULL);
+        rc = rc == LEAT_OK ? written : rc;
+    }
     rc = leat_setup_trace_write(t->run.loader, o->trace, t->run.talks, rc, err);
     int closed = leat_bad_list_close(&t->run.bad, rc == LEAT_OK ? err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
@@ -521,7 +522,7 @@ static int run(const leat_call *call, leat_error *err)
                                     o->quiet || !speaks ? LEAT_PROGRESS_OFF : o->progress,
                                 .best_accuracy = -1,
                                 .start = { NAN, NAN, NAN },
-                                .list = json_array() } };
+                                .list = o->json ? json_array() : NULL } };
     const int64_t start = leat_host_now_ns();
     leat_signals_stop_at_once("train");
     if (o->summary)

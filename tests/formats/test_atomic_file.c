@@ -232,17 +232,21 @@ TEST(odd_writes_lose_nothing)
     assert_int_equal(count_in_folder(), 0);
 }
 
-TEST(a_replaced_file_keeps_its_mode)
+TEST(a_replaced_file_keeps_mode_and_owner)
 {
     const char *path = in_folder("mode");
     leat_format_error err;
     struct stat st;
     for (kind = 0; kind < N_KINDS; kind++) {
         write_whole(path, "old", 3);
+        const bool is_root = geteuid() == 0; /* who can write for others */
+        if (is_root)
+            assert_int_equal(chown(path, 1234, 1235), 0);
         assert_int_equal(chmod(path, 0604), 0);
         assert_int_equal(write_new(path, 0, &err), LEAT_FORMAT_OK);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0604);
+        assert_true(!is_root || (st.st_uid == 1234 && st.st_gid == 1235));
         unlink(path);
     }
     kind = NAMELESS;

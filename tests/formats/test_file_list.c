@@ -115,7 +115,8 @@ static const row rows[] = {
       { PLAIN, .file = "0", .class_from = "^[[:xdigit:]{]{16}_(b{1,255})$" } },
     { "l.csv",
       "x.jpg,1\ny.jpg,cat\n",
-      "l.csv:2: the label 'cat' is no whole number (label_type: class takes all labels as names, "
+      "l.csv:2: the label 'cat' is no whole number of 64 bits (label_type: class takes all labels "
+      "as names, "
       "float32 as numbers)",
       { O } },
     { "l.csv",
@@ -140,9 +141,16 @@ static const row rows[] = {
       { O, .type = LEAT_LIST_FLOAT32 } },
     { "l.csv",
       "x.jpg,99999999999999999999\n",
-      "l.csv:1: the label '99999999999999999999' is no whole number (label_type: class takes all "
+      "l.csv:1: the label '99999999999999999999' is no whole number of 64 bits (label_type: class "
+      "takes all "
       "labels as names, float32 as numbers)",
       { O, .type = LEAT_LIST_INT64 } },
+    { "l.csv", /* of which no class is made */
+      "x.jpg,9223372036854775808\n",
+      "l.csv:1: the label '9223372036854775808' is no whole number of 64 bits (label_type: class "
+      "takes all "
+      "labels as names, float32 as numbers)",
+      { O } },
     { "l.csv", "x.jpg,\"a\nb\"\n", "l.csv:1: the class has a line break in its name", { O } },
     { "l.csv", "\r\n\n", "l.csv: lists no file", { O } },
 };

@@ -197,6 +197,16 @@ TEST(too_many_open_files_are_explained)
     expect_failure(shell("ulimit -n 6; $L plan x.yaml"), 1, hint);
 }
 
+TEST(little_address_space_is_enough)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
+#else
+    expect_success(shell("ulimit -v 200000; $L convert images images -o x --threads 2 -q && "
+                         "$L index --jpeg x-*.tfrecord"));
+#endif
+}
+
 TEST(bad_folders_are_explained)
 {
     static const struct {
@@ -336,6 +346,10 @@ TEST(lists_give_the_set_of_the_folder)
         if (i != 1) /* absolute names are stored */
             expect_success(shell("cmp x-00001-of-00002.tfrecord y-00001-of-00002.tfrecord"));
     }
+    expect_failure(shell("cp l.csv l-labels.txt && $L convert images l-labels.txt --delimiter , "
+                         "--root test-images -o l"),
+                   2, "l-labels.txt is an input and would be overwritten");
+    expect_success(shell("cmp l.csv l-labels.txt"));
     expect_success(shell("touch z-labels.txt && $L convert images l.txt --root test-images -o z -q "
                          "&& test ! -e z-labels.txt && "
                          "$L inspect z-*.tfrecord"));

@@ -27,6 +27,15 @@ static void expect_share(const json_t *one, const char *key, int64_t part, int64
         assert_true(fabs(real(one, key) - (double)part / (double)whole) < 1e-8);
 }
 
+/* Names of classes that mean something in XML. */
+TEST_WITH(the_sheet_is_xml, NULL, clean)
+{
+    train();
+    expect_success(shell("for i in 0 1 2 3 4 5 6 7 8 9; do echo \"$i]]>\"; done >odd.txt && "
+                         "$L eval x.yaml --weights x.st --labels odd.txt --sheet x.svg && "
+                         "grep -c ']]&gt;' x.svg && ! grep ']]>' x.svg"));
+}
+
 TEST_WITH(eval_is_what_training_reports, NULL, clean)
 {
     train();

@@ -2,6 +2,10 @@
  *
  * test_command_train.c: `leat train` and `leat compare`. */
 #include <math.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
@@ -402,6 +406,40 @@ TEST(memory_of_model_and_loader_is_added)
     expect_failure(shell(command, 600000), 1, "training needs 6");
 }
 #endif
+
+/* The memory of such a run, in KiB. A process of its own starts it, which has had no others. */
+static long peak_of(int epochs)
+{
+    long *const peak =
+        mmap(NULL, sizeof *peak, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(peak != MAP_FAILED);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct rusage usage;
+        if (shell("$L train few.yaml --epochs %d -q >/dev/null", epochs) == 0 &&
+            getrusage(RUSAGE_CHILDREN, &usage) == 0)
+            *peak = usage.ru_maxrss;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const long kib = *peak;
+    munmap(peak, sizeof *peak);
+    assert_true(kib > 0);
+    return kib;
+}
+
+/* Not of epochs that are only printed. The process keeps times of up to 65,536 steps, whose pages are used one by one. */
+TEST(epochs_cost_no_memory)
+{
+    expect_success(shell(
+        "printf 'a,b,c\\n1,2,x\\n3,1,y\\n2,2,x\\n0,1,y\\n' >few.csv && cat >few.yaml <<'end'\n"
+        "source: {csv: {files: few.csv, features: {image: [a, b], label: {columns: c, classes: "
+        "[x, y]}}}}\n"
+        "pipeline: [batch: 4]\n"
+        "train: {model: [dense: 2], loss: softmax_cross_entropy, optimizer: {sgd: "
+        "{learning_rate: 0.001}}}\nend"));
+    assert_true(peak_of(12000) - peak_of(4000) < 8000);
+}
 
 TEST(few_steps_are_not_measured)
 {

@@ -62,6 +62,9 @@ static int64_t expect_no_mixture(void)
         assert_int_equal(n_old, N_SHARDS);
     else if (records == N_NEW)
         assert_int_equal(n_new, N_SHARDS);
+    /* Names of classes belong to the records. */
+    if (records)
+        assert_int_equal(shell("cmp -s x-labels.txt old-labels.txt") == 0, records == N_OLD);
     else
         assert_int_equal(records, 0);
     return records;
@@ -221,7 +224,8 @@ static int make_sets(void **state)
         "$L synth set --n 30 --size 8 --classes 2 --split 0.2 -q && mv set/train images && "
         "mv set/test test-images && " CONVERT " && " CONVERT
         " && printf 'source: {tfrecord: x-*.tfrecord}\\npipeline: "
-        "[{map: [decode_image, {resize: {size: [8, 8]}}]}, batch: 2]\\n' > y.yaml",
+        "[{map: [decode_image, {resize: {size: [8, 8]}}]}, batch: 2]\\n' > y.yaml && echo more "
+        ">>old-labels.txt",
         "images", "old", "test-images", "new");
 }
 

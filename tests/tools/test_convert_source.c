@@ -119,6 +119,30 @@ TEST(errors_leave_nothing)
     assert_int_equal(count_files(".bad*"), 0);
 }
 
+TEST(inputs_are_not_overwritten)
+{
+    expect_success(
+        shell("$L convert npy " GOLDEN "equal.npz -o own --shards 2 -q >/dev/null && "
+              "cp " GOLDEN "be_f8.npy one-00000-of-00001.tfrecord && ln -s . here && "
+              "f='{files: [\"own-*.tfrecord\"], features: {label: {shape: []}}}' && "
+              "echo \"source: {tfrecord: $f}\" >plain.yaml && "
+              "echo \"source: {concat: [{tfrecord: $f}, {tfrecord: $f}]}\" >bare.yaml && "
+              "echo \"source: {mix: {sources: [{tfrecord: $f}, {tfrecord: $f}]}}\" >mix.yaml && "
+              "cat own-* one-* | cksum >before"));
+    static const char *const inputs[] = { "config plain.yaml -o own --shards 2",
+                                          "config bare.yaml -o here/own --shards 2",
+                                          "config mix.yaml -o own --shards 2",
+                                          "npy one-00000-of-00001.tfrecord -o one",
+                                          "npy '{files: one-00000-of-00001.tfrecord}' -o one",
+                                          "npy '{files: [" GOLDEN "be_f8.npy], labels: "
+                                          "one-00000-of-00001.tfrecord}' -o one" };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        expect_failure(shell("$L convert %s", inputs[i]), 2,
+                       "is an input and would be overwritten: choose another PREFIX");
+    expect_success(shell("cat own-* one-* | cksum | cmp - before && "
+                         "$L convert config plain.yaml -o other -q"));
+}
+
 TEST(json_says_what_was_written)
 {
     expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o j --shards 2 --json -"));

@@ -126,36 +126,16 @@ static int shuffle(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
-static int check_labels(const leat_scan *scan, leat_error *err)
-{
-    for (size_t i = 0; i < scan->n_classes; i++)
-        if (strchr(scan->classes[i], '\n'))
-            return leat_fail(err, LEAT_E_DATA, "class folder %zu has a line break in its name", i);
-    return LEAT_OK;
-}
-
-/* It gets its name together with the shards. Of several parts the first one has it. */
+/* Of several parts the first one has it. */
 static int write_labels(struct convert *c, leat_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
     if (!c->scan.n_classes || c->o->part.number > 1)
         return LEAT_OK;
     c->labels = leat_files_text("%s-labels.txt", c->o->prefix);
-    char *const part = c->labels ? leat_file_set_part(&c->set, c->labels) : NULL;
-    FILE *memory = part ? open_memstream(&text, &size) : NULL;
-    if (!memory) {
-        free(part);
+    if (!c->labels)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    }
-    for (size_t i = 0; i < c->scan.n_classes; i++)
-        fprintf(memory, "%s\n", leat_terminal_name(c->scan.classes[i]));
-    const int closed = fclose(memory);
-    const int rc = closed ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
-                          : leat_files_write(part, text, size, err);
-    free(text);
-    free(part);
-    return rc;
+    return leat_file_set_write_labels(&c->set, (const char *const *)c->scan.classes,
+                                      c->scan.n_classes, err);
 }
 
 /* The files of this part, or all. */
@@ -244,7 +224,7 @@ static int write_all(struct convert *c, leat_error *err)
     if ((rc = leat_set_manifest_write_of(&c->result.manifest, &c->set, err)) < 0 ||
         (rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
-    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels != NULL, err);
+    return leat_shard_names_index(c->o->prefix, n_shards_of(c), err);
 }
 
 static int write_locked(struct convert *c, leat_error *err)
@@ -265,7 +245,8 @@ static int convert(struct convert *c, leat_error *err)
     const leat_scan_options how = { c->o->recursive, c->o->skip_bad, c->o->list };
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
-        (rc = check_labels(&c->scan, err)) < 0)
+        (rc = leat_shard_names_check_apart(c->o->prefix, n_shards_of(c), &c->o->folder, 1, err)) <
+            0)
         return rc;
     if ((rc = leat_convert_part_check(c->o->part, n_shards_of(c), err)) < 0)
         return rc;

@@ -13,6 +13,7 @@
 #include "formats/figure.h"
 #include "formats/pattern.h"
 #include "host.h"
+#include "paths.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "setup.h"
@@ -100,6 +101,56 @@ static int open_config(const leat_convert_source *c, leat_config **out, leat_err
     return rc;
 }
 
+/* --- its files ---------------------------------------------------------------------------------- */
+
+/* Refuses what the value of this path names, if it is a file of the new set. Other values name no file. */
+static int check_value(const struct job *job, const leat_config *config, const char *path,
+                       leat_error *err)
+{
+    char at[1000], text[4096];
+    const char *const pattern = text;
+    int rc = LEAT_OK;
+    for (int i = -1; rc == LEAT_OK; i++) { /* -1: the value itself, if it is no list */
+        leat_paths found;
+        snprintf(at, sizeof at, i < 0 ? "%s" : "%s[%d]", path, i);
+        if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
+            break;
+        if (leat_paths_expand(&found, &pattern, 1, NULL) == LEAT_OK)
+            rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
+                                              (const char *const *)found.items, found.n, err);
+        leat_paths_close(&found);
+    }
+    return rc;
+}
+
+/* The same with all options of a source, and with the sources that it combines. */
+static int check_apart(const struct job *job, const leat_config *config, const char *path,
+                       leat_error *err)
+{
+    char at[900], text[64];
+    int rc = LEAT_OK;
+    for (size_t k = 0; leat_source_kind(k) && rc == LEAT_OK; k++) {
+        const leat_kind *const kind = leat_source_kind(k);
+        snprintf(at, sizeof at, "%s.%s", path, kind->name);
+        if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
+            continue;
+        rc = check_value(job, config, at, err);
+        for (const leat_option *option = kind->options; option->name && rc == LEAT_OK; option++) {
+            snprintf(at, sizeof at, "%s.%s.%s", path, kind->name, option->name);
+            rc = check_value(job, config, at, err);
+        }
+        for (int i = 0; !is_plain(kind) && rc == LEAT_OK; i++) {
+            snprintf(at, sizeof at, "%s.%s.sources[%d]", path, kind->name, i);
+            if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
+                snprintf(at, sizeof at, "%s.%s[%d]", path, kind->name, i); /* the bare list */
+            if (strlen(at) > 800 || leat_config_get(config, at, text, sizeof text, NULL) < 0)
+                break;
+            rc = check_apart(job, config, at, err);
+        }
+    }
+    return rc;
+}
+
 static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
@@ -113,6 +164,8 @@ static int open_plan(struct job *job, leat_error *err)
         (rc = leat_config_set_as(config, pipeline, origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
+    if (rc >= 0)
+        rc = check_apart(job, config, "source", err);
     leat_config_close(&config);
     return rc;
 }

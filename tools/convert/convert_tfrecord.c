@@ -28,23 +28,6 @@ struct job {
     leat_record_shards shards;
 };
 
-/* Refuses output names that are inputs, because the inputs would be lost. */
-static int check_apart(const struct job *job, leat_error *err)
-{
-    struct stat from, to;
-    for (int32_t i = 0; i < job->shards.n_shards; i++) {
-        if (stat(job->shards.names[i], &to) < 0)
-            continue;
-        for (size_t k = 0; k < job->files.n; k++)
-            if (stat(job->files.items[k], &from) == 0 && from.st_dev == to.st_dev &&
-                from.st_ino == to.st_ino)
-                return leat_fail(err, LEAT_E_ARGUMENT,
-                                 "%s is an input and would be overwritten: choose another PREFIX",
-                                 job->shards.names[i]);
-    }
-    return LEAT_OK;
-}
-
 static int check_count(const struct job *job, size_t file, bool same, leat_error *err)
 {
     return same ? LEAT_OK
@@ -154,7 +137,10 @@ static int convert(struct job *job, leat_error *err)
     job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
     digest_files(job);
     if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
-        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
+                                           (const char *const *)job->files.items, job->files.n,
+                                           err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0)

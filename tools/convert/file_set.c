@@ -15,6 +15,7 @@
 #include "files.h"
 #include "formats/pattern.h"
 #include "formats/shard_set.h"
+#include "print/terminal.h"
 
 enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
 
@@ -26,6 +27,7 @@ static const char marker_text[] =
 /* A file of a set. */
 struct file {
     char *name, *part, *old; /* its final path, where it is written, and where the old file goes */
+    bool is_only_old;        /* the new set has none */
 };
 
 struct files {
@@ -59,6 +61,32 @@ static const char *base_name(const char *path)
 char *leat_file_set_part(const leat_file_set *set, const char *name)
 {
     return inside(set, base_name(name));
+}
+
+int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
+                               leat_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (!n)
+        return LEAT_OK;
+    FILE *const memory = open_memstream(&text, &size);
+    char *const labels = memory ? leat_files_text("%s-labels.txt", set->prefix) : NULL;
+    char *const part = labels ? leat_file_set_part(set, labels) : NULL;
+    int rc = part ? LEAT_OK : no_memory(err);
+    for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
+        fprintf(memory, "%s\n", leat_terminal_name(names[i]));
+        if (strchr(names[i], '\n'))
+            rc = leat_fail(err, LEAT_E_DATA, "class %zu has a line break in its name", i);
+    }
+    if (memory && fclose(memory) != 0 && rc == LEAT_OK)
+        rc = no_memory(err);
+    if (rc == LEAT_OK)
+        rc = leat_files_write(part, text, size, err);
+    free(text);
+    free(part);
+    free(labels);
+    return rc;
 }
 
 int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_format_error *from)
@@ -235,6 +263,17 @@ static void close_files(struct files *files)
     free(files->items);
 }
 
+/* False: out of memory. */
+static bool name_file(const leat_file_set *set, const char *part, struct file *file)
+{
+    const char *const name = base_name(part);
+    file->part = leat_files_text("%s", part);
+    file->old = leat_files_text("%s/old/%s", set->folder, name);
+    file->name =
+        leat_files_text("%.*s%s", (int)(base_name(set->prefix) - set->prefix), set->prefix, name);
+    return file->part && file->old && file->name;
+}
+
 /* Adds the files of a folder that are written and have no name, in order. */
 static int list_folder(const leat_file_set *set, const char *folder, struct files *files,
                        leat_error *err)
@@ -253,12 +292,8 @@ static int list_folder(const leat_file_set *set, const char *folder, struct file
     if (items)
         files->items = items;
     for (size_t i = 0; items && i < found.gl_pathc; i++) {
-        struct file *const file = &items[files->n++];
-        const char *const name = base_name(found.gl_pathv[i]);
-        file->part = leat_files_text("%s", found.gl_pathv[i]);
-        file->old = leat_files_text("%s/old/%s", set->folder, name);
-        file->name = leat_files_text("%.*s%s", (int)(base - set->prefix), set->prefix, name);
-        if (!file->part || !file->old || !file->name)
+        items[files->n] = (struct file){ 0 };
+        if (!name_file(set, found.gl_pathv[i], &items[files->n++]))
             rc = no_memory(err);
     }
     globfree(&found);
@@ -268,12 +303,39 @@ static int list_folder(const leat_file_set *set, const char *folder, struct file
     return items ? rc : no_memory(err);
 }
 
+/* The labels get their name last. So while other files wait for theirs and no new labels do, the new set has none,
+ * and those that have the name are of the old set. */
+static int put_labels_last(const leat_file_set *set, struct files *files, leat_error *err)
+{
+    char *const name = leat_files_text("%s-labels.txt", set->prefix);
+    struct file labels = { .is_only_old = true };
+    struct file *const items = name ? realloc(files->items, (files->n + 1) * sizeof *items) : NULL;
+    if (!items) {
+        free(name);
+        return no_memory(err);
+    }
+    files->items = items;
+    size_t i = 0;
+    while (i < files->n && strcmp(items[i].name, name) != 0)
+        i++;
+    char *const part = i < files->n ? NULL : leat_file_set_part(set, name);
+    const bool all = i < files->n || (part && name_file(set, part, &labels));
+    if (i < files->n) {
+        labels = items[i];
+        memmove(items + i, items + i + 1, (--files->n - i) * sizeof *items);
+    }
+    items[files->n++] = labels;
+    free(part);
+    free(name);
+    return all ? LEAT_OK : no_memory(err);
+}
+
 static int list_files(const leat_file_set *set, struct files *files, leat_error *err)
 {
     int rc = list_folder(set, set->folder, files, err);
     for (int32_t i = 0; i < set->n_parts && rc == LEAT_OK; i++)
         rc = list_folder(set, set->parts[i].folder, files, err);
-    return rc;
+    return rc == LEAT_OK && files->n ? put_labels_last(set, files, err) : rc;
 }
 
 int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
@@ -344,7 +406,8 @@ static int move_all(const leat_file_set *set, const struct files *files, leat_er
     for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
         rc = move_old(&files->items[i], err);
     for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
-        rc = leat_files_rename(files->items[i].part, files->items[i].name, err);
+        if (!files->items[i].is_only_old)
+            rc = leat_files_rename(files->items[i].part, files->items[i].name, err);
     return rc == LEAT_OK ? leat_files_sync_folder_of(set->prefix, err) : rc;
 }
 
@@ -354,7 +417,7 @@ static bool move_back(const leat_file_set *set, const struct files *files)
     bool all = true;
     for (size_t i = files->n; i-- > 0;) {
         const struct file *const file = &files->items[i];
-        if (!exists(file->part))
+        if (!file->is_only_old && !exists(file->part))
             all = rename(file->name, file->part) == 0 && all;
     }
     for (size_t i = 0; i < files->n && all; i++) {

@@ -61,6 +61,11 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err);
 /* Locks the folders of all parts, before commit() of the whole. LEAT_E_IO: one is being written. */
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
+/* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
+ * the old set goes with the old set. LEAT_E_DATA: a name has a line break; LEAT_E_IO; LEAT_E_NOMEM. */
+int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
+                               leat_error *err);
+
 /* The path to write a file PREFIX-… under; free(). NULL: out of memory. */
 char *leat_file_set_part(const leat_file_set *set, const char *name);
 
@@ -176,9 +181,9 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
-/* The same for a set of images that has its names now. Without classes it has no label map, and one of an older set
- * would be wrong: it is deleted. */
-int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_labels, leat_error *err);
+/* Refuses inputs that are files of the set, by whatever names: they would be lost. LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
+int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
+                                 size_t n, leat_error *err);
 
 /* Writes records to the files of a set, one after the other. convert_tfrecord.c and
  * convert_source.c use it. */

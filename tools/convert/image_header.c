@@ -6,6 +6,7 @@
 
 #include "leat/op.h"
 
+#define SCRATCH_LEAST ((size_t)4 << 20)
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; memory is used only where written */
 
 struct leat_image_reader {
@@ -43,13 +44,21 @@ static int reserve(leat_image_reader *reader, size_t n, leat_error *err)
     return LEAT_OK;
 }
 
+int leat_image_scratch_open(leat_scratch **out, size_t most, leat_error *err)
+{
+    int rc;
+    while ((rc = leat_scratch_open(out, most, err)) < 0 && most > SCRATCH_LEAST)
+        most /= 2;
+    return rc;
+}
+
 static int open_decoder(leat_image_reader *reader, const leat_op *decode, leat_error *err)
 {
     if (!reader->options && !(reader->options = calloc(1, decode->options_size)))
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     leat_option_init(decode->options, reader->options);
     if (!reader->scratch)
-        return leat_scratch_open(&reader->scratch, SCRATCH_BYTES, err);
+        return leat_image_scratch_open(&reader->scratch, SCRATCH_BYTES, err);
     leat_scratch_reset(reader->scratch);
     return LEAT_OK;
 }

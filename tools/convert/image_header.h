@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 #include "formats/image_format.h"
-#include "leat/error.h"
+#include "leat/op.h"
 
 typedef struct leat_image_header {
     leat_image_format format;
     int64_t height, width;
 } leat_image_header;
+
+/* Opens a scratch of `most` bytes of address space, or of what the limits of the process allow. */
+int leat_image_scratch_open(leat_scratch **out, size_t most, leat_error *err);
 
 /* A reader; one per thread. NULL: out of memory. */
 typedef struct leat_image_reader leat_image_reader;

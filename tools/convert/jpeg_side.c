@@ -9,6 +9,7 @@
 #include "formats/example.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
+#include "image_header.h"
 #include "leat/jpeg_probe.h"
 
 #define SCRATCH_BYTES ((size_t)1 << 34) /* address space: pictures may be very large */
@@ -206,7 +207,7 @@ int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, lea
 {
     side_maker m = { .how = how, .side = out };
     *out = (leat_jpeg_side){ .built = false };
-    int rc = leat_scratch_open(&m.scratch, SCRATCH_BYTES, err);
+    int rc = leat_image_scratch_open(&m.scratch, SCRATCH_BYTES, err);
     if (rc == LEAT_OK)
         rc = take(&m, tfrecord, err);
     leat_jpeg_index_writer_close(&m.writer);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "files.h"
 #include "formats/index.h"
@@ -91,11 +91,46 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
     return LEAT_OK;
 }
 
-int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_labels, leat_error *err)
+/* Which file a name leads to; both 0: none. */
+typedef struct place {
+    dev_t device;
+    ino_t file;
+} place;
+
+static place place_of(const char *name)
 {
-    char *const old = has_labels ? NULL : leat_files_text("%s-labels.txt", prefix);
-    if (old)
-        unlink(old);
-    free(old);
-    return leat_shard_names_index(prefix, n_shards, err);
+    struct stat status;
+    return name && stat(name, &status) == 0 ? (place){ status.st_dev, status.st_ino }
+                                            : (place){ 0 };
+}
+
+/* Names the files of a set by number: its shards, then what stands beside them. */
+static char *name_of(const char *prefix, int32_t n_shards, int32_t i)
+{
+    return i < n_shards
+               ? leat_shard_name(prefix, i, n_shards)
+               : leat_files_text(i == n_shards ? "%s-labels.txt" : "%s-manifest.json", prefix);
+}
+
+int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
+                                 size_t n, leat_error *err)
+{
+    const int32_t n_names = n_shards + 2;
+    place *const there = calloc((size_t)n_names, sizeof *there);
+    int rc = there ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (int32_t i = 0; there && i < n_names; i++) {
+        char *const name = name_of(prefix, n_shards, i);
+        there[i] = place_of(name);
+        free(name);
+    }
+    for (size_t k = 0; k < n && rc == LEAT_OK; k++) {
+        const place input = place_of(inputs[k]);
+        for (int32_t i = 0; i < n_names && input.file && rc == LEAT_OK; i++)
+            if (there[i].file == input.file && there[i].device == input.device)
+                rc = leat_fail(err, LEAT_E_ARGUMENT,
+                               "%s is an input and would be overwritten: choose another PREFIX",
+                               inputs[k]);
+    }
+    free(there);
+    return rc;
 }

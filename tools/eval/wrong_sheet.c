@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/chart.h"
 #include "convert/image_encode.h"
 #include "files.h"
 #include "print/sheet.h"
@@ -70,16 +71,13 @@ static void put_base64(FILE *out, const uint8_t *bytes, size_t n)
     }
 }
 
-/* Cut to about what fits in a cell; SVG is UTF-8, which a name may not be. */
+/* Cut to about what fits in a cell. */
 static void put_text(FILE *out, int x, int y, const char *before, const char *name)
 {
+    char cut[19];
+    snprintf(cut, sizeof cut, "%s", name);
     fprintf(out, "<text x=\"%d\" y=\"%d\">%s", x, y, before);
-    for (int i = 0; name[i] && i < 18; i++)
-        if (name[i] == '&' || name[i] == '<' || (unsigned char)name[i] < ' ' ||
-            (unsigned char)name[i] > 126)
-            fprintf(out, "%s", name[i] == '&' ? "&amp;" : name[i] == '<' ? "&lt;" : "?");
-        else
-            putc(name[i], out);
+    leat_svg_escape(out, cut);
     fputs("</text>\n", out);
 }
 

@@ -155,7 +155,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     leat_train_epoch e = { .number = number,
                            .steps = t->epoch_steps,
                            .trainer = t->trainer,
-                           .first = json_array_size(t->list) == 0,
+                           .first = !t->has_epoch,
                            .flops_per_sample =
                                leat_trainer_get_info(t->trainer)->flops_per_sample };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
@@ -178,13 +178,15 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         t->best_epoch = number;
     }
     leat_progress_hide(&t->progress);
-    if (t->talks && json_array_size(t->list) == 0)
+    if (t->talks && e.first)
         leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_decide_print(t, &e);
-    json_array_append_new(t->list, leat_train_epoch_json(&e));
+    if (t->list)
+        json_array_append_new(t->list, leat_train_epoch_json(&e));
+    t->has_epoch = true;
     log_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
     if (rc == LEAT_OK)

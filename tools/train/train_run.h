@@ -203,7 +203,8 @@ typedef struct leat_train_run {
     leat_train_log *log; /* NULL: none */
     int64_t log_every;   /* steps */
     leat_bad_list bad;
-    json_t *list;         /* gets an object per epoch */
+    json_t *list;         /* gets an object per epoch; NULL: nobody wants them */
+    bool has_epoch;       /* one has ended */
     double best_accuracy; /* -1 */
     /* Results. */
     int64_t steps, best_epoch;
