@@ -115,8 +115,8 @@ static bool put_value(const char *text, leat_dtype type, void *to)
     if (leat_dtype_is_float(type)) {
         if (leat_number_f64(text, &real) != LEAT_NUMBER_OK)
             return false;
-        leat_cast_store_f32(to, type, 0, (float)real);
-        return isinf(real) || !isinf(leat_cast_load_f32(to, type, 0));
+        leat_cast_store_f32(to, (int32_t)type, 0, (float)real);
+        return isinf(real) || !isinf(leat_cast_load_f32(to, (int32_t)type, 0));
     }
     if (leat_number_i64(text, &integer) != LEAT_NUMBER_OK || integer < low[type] ||
         integer > high[type])
