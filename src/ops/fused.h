@@ -40,6 +40,11 @@ const leat_fused *leat_fused_find(const leat_fused_op *ops, int n, int *n_taken)
 /* The box of a size in the middle of an image, which is not smaller. */
 leat_image_box leat_center_crop_box(const leat_shape *in, int32_t height, int32_t width);
 
+/* --- random_crop.c --------------------------------------------------------------------------- */
+
+/* Whether its box can reach beyond the image. */
+bool leat_random_crop_pads(const void *options);
+
 /* --- normalize.c ----------------------------------------------------------------------------- */
 
 /* Fills scale, shift, element type and layout for inputs of a shape. Images need a known shape if the

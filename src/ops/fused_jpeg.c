@@ -2,8 +2,8 @@
  *
  * fused_jpeg.c: decode_jpeg (or decode_image), then random_resized_crop, or resize and perhaps center_crop,
  * then, if they follow, random_flip and normalize, at once. It decodes only the part of the image that the
- * result needs, and resizes, mirrors and normalises it while writing the batch row. Files that the decoder
- * in jpeg/ does not support go through the ops one by one. */
+ * result needs, and resizes, mirrors and normalises it while writing the batch row. Or decode_jpeg and a crop
+ * that does not resize. Files that the decoder in jpeg/ does not support go through the ops one by one. */
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "fused.h"
@@ -16,11 +16,8 @@
 static int match(const leat_fused_op *ops, int n)
 {
     int taken = 2;
-    if (n < 2 || (ops[0].op != &leat_op_decode_jpeg && ops[0].op != &leat_op_decode_image) ||
+    if (n < 2 || !leat_decode_fuses(ops[0].op, ops[0].options) ||
         (ops[1].op != &leat_op_random_resized_crop && ops[1].op != &leat_op_resize))
-        return 0;
-    if (ops[0].op == &leat_op_decode_jpeg &&
-        ((const leat_decode_options *)ops[0].options)->scale != LEAT_DECODE_SCALE_1)
         return 0;
     if (taken < n && ops[1].op == &leat_op_resize && ops[taken].op == &leat_op_center_crop)
         taken++;
@@ -53,12 +50,18 @@ static leat_image_box box_of(const leat_fused_op *ops, const leat_plan64 *plans,
     return box;
 }
 
+/* The whole image. */
+static leat_shape shape_of(const leat_jpeg *jpeg, int64_t channels)
+{
+    const int64_t dims[] = { jpeg->height, jpeg->width, channels };
+    return leat_shape_make(LEAT_U8, 3, dims);
+}
+
 /* Adds cutting the middle out of what resize gives. */
 static int set_crop(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpeg_target *target,
                     leat_error *err)
 {
-    const int64_t dims[] = { jpeg->height, jpeg->width, target->channels };
-    const leat_shape in = leat_shape_make(LEAT_U8, 3, dims);
+    const leat_shape in = shape_of(jpeg, target->channels);
     leat_shape resized;
     const int rc = resize->op->shape(resize->options, &in, &resized, err);
     if (rc < 0)
@@ -114,19 +117,16 @@ static int decode(const leat_jpeg *jpeg, const void *how, void *out, leat_scratc
 }
 
 /* Decodes the whole image with libjpeg-turbo, which is faster than ours on CPUs without AVX2. */
-static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_image_box *box,
-                        const leat_jpeg_target *target, void *out, leat_scratch *scratch,
-                        leat_error *err)
+static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, int64_t channels,
+                        leat_view *whole, leat_scratch *scratch, leat_error *err)
 {
-    const int64_t dims[] = { jpeg->height, jpeg->width, target->channels };
-    leat_view whole = { .shape = leat_shape_make(LEAT_U8, 3, dims) };
-    whole.data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&whole.shape));
-    if (!whole.data)
+    *whole = (leat_view){ .shape = shape_of(jpeg, channels) };
+    whole->data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&whole->shape));
+    if (!whole->data)
         return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
                          jpeg->height);
-    const int rc =
-        leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], 1, false, &whole, scratch, err);
-    return rc < 0 ? rc : leat_jpeg_resize_box(jpeg, whole.data, box, target, out, scratch, err);
+    return leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], 1, false, whole, scratch,
+                                  err);
 }
 
 static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
@@ -145,7 +145,10 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
         return rc;
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
-        rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);
+        leat_view whole;
+        rc = decode_whole(&jpeg, in, target.channels, &whole, scratch, err);
+        if (rc == LEAT_OK)
+            rc = leat_jpeg_resize_box(&jpeg, whole.data, &box, &target, out->data, scratch, err);
         if (rc != LEAT_E_DATA)
             return rc;
         leat_scratch_rewind(scratch, mark); /* damaged, but perhaps not inside the box */
@@ -158,4 +161,63 @@ const leat_fused leat_fused_jpeg = {
     .help = "decodes, crops, resizes, mirrors and normalises in one go",
     .match = match,
     .apply = apply,
+};
+
+/* --- a crop that does not resize ---------------------------------------------------------------- */
+
+static int match_crop(const leat_fused_op *ops, int n)
+{
+    const bool crops =
+        n >= 2 && (ops[1].op == &leat_op_center_crop ||
+                   (ops[1].op == &leat_op_random_crop && !leat_random_crop_pads(ops[1].options)));
+    return crops && leat_decode_fuses(ops[0].op, ops[0].options) ? 2 : 0;
+}
+
+/* What to do with a file. */
+typedef struct crop_job {
+    leat_image_box box;
+    int channels;
+} crop_job;
+
+static int decode_crop(const leat_jpeg *jpeg, const void *how, void *out, leat_scratch *scratch,
+                       leat_error *err)
+{
+    const crop_job *j = how;
+    return leat_jpeg_decode_box(jpeg, &j->box, j->channels, out, scratch, err);
+}
+
+static int apply_crop(const leat_fused_op *ops, int n, const leat_plan64 *plans,
+                      const leat_view *in, const leat_view *out, bool streams,
+                      leat_scratch *scratch, leat_error *err)
+{
+    const int64_t *const dims = out->shape.dims;
+    crop_job how = { .channels = (int)dims[2] };
+    leat_jpeg jpeg;
+    (void)n;
+    (void)streams;
+    int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
+    if (rc < 0)
+        return rc;
+    const leat_shape shape = shape_of(&jpeg, how.channels);
+    if (ops[1].op == &leat_op_random_crop)
+        LEAT_PLAN_GET(&plans[1], how.box);
+    else
+        how.box = leat_center_crop_box(&shape, (int32_t)dims[0], (int32_t)dims[1]);
+    if (leat_cpu_level() < LEAT_CPU_AVX2) {
+        const size_t mark = leat_scratch_mark(scratch);
+        leat_view whole;
+        rc = decode_whole(&jpeg, in, how.channels, &whole, scratch, err);
+        if (rc == LEAT_OK)
+            leat_image_crop(&whole, out, &how.box, LEAT_PAD_CONSTANT);
+        if (rc != LEAT_E_DATA)
+            return rc;
+        leat_scratch_rewind(scratch, mark); /* damaged, but perhaps not inside the box */
+    }
+    return leat_jpeg_with_seek(&jpeg, in->seek, decode_crop, &how, out->data, scratch, err);
+}
+
+const leat_fused leat_fused_jpeg_crop = {
+    .help = "decodes only the part that is cut out",
+    .match = match_crop,
+    .apply = apply_crop,
 };

@@ -55,11 +55,12 @@ const leat_kind *leat_batch_op_kind(size_t i)
 
 /* --- fused functions ------------------------------------------------------------------------- */
 
-extern const leat_fused leat_fused_jpeg;
+extern const leat_fused leat_fused_jpeg, leat_fused_jpeg_crop;
 
 /* Every fused function, one line each. */
 static const leat_fused *const fused[] = {
     &leat_fused_jpeg,
+    &leat_fused_jpeg_crop,
 };
 
 const leat_fused *leat_fused_find(const leat_fused_op *chain, int n, int *n_taken)

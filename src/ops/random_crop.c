@@ -4,6 +4,7 @@
  * image itself (image.h has the modes). */
 #include <string.h>
 
+#include "fused.h"
 #include "op_list.h"
 #include "ops/image/image.h"
 
@@ -65,6 +66,11 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
 {
     (void)in;
     out->words[0] = ((const crop_options *)opts)->mode;
+}
+
+bool leat_random_crop_pads(const void *opts)
+{
+    return ((const crop_options *)opts)->pad > 0;
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,

@@ -117,7 +117,12 @@ TEST(one_go_equals_one_by_one)
         { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: nearest}}, "
           "{center_crop: [32, 40]}, normalize]",
           4 },
-        { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
+        { "[decode_jpeg, {center_crop: 12}, normalize]", 2 },
+        { "[decode_jpeg, {random_crop: [16, 17]}, random_flip]", 2 },
+        { "[{decode_jpeg: {channels: 1}}, {random_crop: 13}, normalize]", 2 },
+        { "[decode_image, {random_crop: {size: 9, mode: reflect}}]", 2 },
+        { "[decode_jpeg, {random_crop: {size: 16, pad: 1}}, normalize]", 0 },
+        { "[{decode_jpeg: {scale: 2, exact: false}}, {center_crop: 7}]", 0 },
         { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 10}, normalize]", 0 },
         { "[decode_jpeg, {pad: 3}, {resize: 24}, normalize]", 0 },
     };
@@ -180,6 +185,8 @@ TEST(damage_is_the_same_on_every_level)
         "[{decode_jpeg: {channels: 1}}, {random_resized_crop: {size: 24, scale: [0.1, 0.2]}}]",
         "[decode_jpeg, {resize: 24}]",
         "[decode_jpeg, {resize: {size: 24, keep_aspect: true}}, {center_crop: 16}]",
+        "[decode_jpeg, {random_crop: 15}]",
+        "[{decode_jpeg: {lenient: true}}, {center_crop: 12}, normalize]",
     };
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
         for (int fuse = 0; fuse < 2; fuse++) {

@@ -7,6 +7,7 @@
 
 #include "formats/image_format.h"
 #include "ops/image/color.h"
+#include "ops/op_list.h"
 
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err)
@@ -55,6 +56,13 @@ int leat_decode_fail_kind(const char *op, const char *kind, const char *why, con
                      "%s: not a %s: %s; it is a %s: use %s, or decode_image, which takes every "
                      "kind",
                      op, kind, why, kinds[format].name, kinds[format].op);
+}
+
+bool leat_decode_fuses(const leat_op *op, const void *options)
+{
+    return op == &leat_op_decode_image ||
+           (op == &leat_op_decode_jpeg &&
+            ((const leat_decode_options *)options)->scale == LEAT_DECODE_SCALE_1);
 }
 
 void leat_decode_put(uint8_t *to, const uint8_t *rgb, size_t n_px, int64_t channels)

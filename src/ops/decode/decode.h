@@ -4,6 +4,8 @@
 #ifndef LEAT_DECODE_H
 #define LEAT_DECODE_H
 
+#include <stdbool.h>
+
 #include "leat/op.h"
 
 /* Values of the option `channels`: indices into the choices "0", "1", "3", "4". */
@@ -29,6 +31,9 @@ enum { LEAT_DECODE_SCALE_1, LEAT_DECODE_SCALE_8 = 3, LEAT_DECODE_SCALE_AUTO };
 /* Tells decode_jpeg, at open, which op follows it. */
 void leat_decode_jpeg_followed_by(leat_decode_options *options, const leat_op *next,
                                   const void *next_options);
+
+/* Whether the op decodes JPEG files at their own size, so that it can run together with a crop or resize right after it. */
+bool leat_decode_fuses(const leat_op *op, const void *options);
 
 #define LEAT_DECODE_MAX_PIXELS                                                                     \
     LEAT_OPTION_I64(leat_decode_options, max_pixels, "268435456", 1, 4294836225,                   \
