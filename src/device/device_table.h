@@ -43,8 +43,8 @@ typedef struct leat_device_files {
     int64_t most_px; /* largest image; no side is longer than LEAT_DEVICE_SIDE_MOST */
 } leat_device_files;
 
-/* Returns the device memory for decoded images: of all rows, or of the tensor of a batch that is decoded at a
- * time. at_a_time: bytes of such a tensor. */
+/* Returns the device memory for decoded images: of all rows, or of the part of a batch that is decoded at a
+ * time. at_a_time: bytes of such a part. */
 static inline int64_t leat_device_files_bytes(const leat_device_files *files, int64_t rows,
                                               int64_t channels)
 {
@@ -93,13 +93,13 @@ typedef struct leat_device_ops_spec {
 } leat_device_ops_spec;
 
 typedef struct leat_device_table {
-    const char *kind;           /* tensor of the name before ':': "cpu", "sim", "cuda" */
+    const char *kind;           /* part of the name before ':': "cpu", "sim", "cuda" */
     const char *help;           /* one line */
     const leat_option *options; /* allowed in a name; NULL: none */
     bool is_gpu;                /* hardware beside the CPU, which takes long to open */
     bool host_memory; /* the device computes on host memory: no copies, device_alloc is malloc */
 
-    /* spec: the tensor of the name after ':', or "". Sets info.name where several names mean the same device. */
+    /* spec: the part of the name after ':', or "". Sets info.name where several names mean the same device. */
     int (*open)(const char *spec, leat_device **out, leat_error *err);
     void (*close)(leat_device *device);
     /* Lists all devices of this kind, see leat_devices(). */

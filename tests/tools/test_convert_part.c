@@ -202,7 +202,8 @@ TEST(a_tfrecord_file_grows)
 {
     expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
     expect_failure(
-        shell("(until ls .in-out.part/in-out-00000* >/dev/null 2>&1; do sleep 0.02; done; cat "
+        shell("(for i in $(seq 1000); do ls .in-out.part/in-out-00000* >/dev/null 2>&1 && break; "
+              "sleep 0.02; done; cat "
               "new-00000-of-00009.tfrecord >>in-00008-of-00009.tfrecord) & "
               "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
               " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=300 $L convert tfrecord "

@@ -70,11 +70,12 @@ int leat_convert_source_run(const leat_convert_source *convert, leat_error *err)
 typedef struct leat_convert_tfrecord {
     const char *const *arguments; /* names and patterns of files */
     int n_arguments;
-    const char *prefix;     /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;       /* -1: each file becomes one; otherwise of equal numbers of records */
-    leat_convert_part part; /* as of images; files that have none of its records are not read */
-    int32_t progress;       /* LEAT_PROGRESS_* */
-    const char *json;       /* --json */
+    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;   /* -1: each file becomes one; otherwise of equal numbers of records */
+    leat_convert_part
+        part; /* as of images; of files that have none of its records at most the number of records is read */
+    int32_t progress; /* LEAT_PROGRESS_* */
+    const char *json; /* --json */
 } leat_convert_tfrecord;
 
 /* Writes all shards under temporary names and renames them when all are complete and on disk;

@@ -182,7 +182,7 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
                          "%s: these parts are missing or not complete: %s%s; run `leat convert` "
                          "with --part for them",
                          prefix, missing, used >= sizeof missing - 20 ? " ..." : "");
-    if (!whole->records)
+    if (whole->is_images && !whole->records)
         return leat_fail(err, LEAT_E_DATA, "%s: no part contains an image", prefix);
     return LEAT_OK;
 }

@@ -75,8 +75,8 @@ int leat_file_set_write_labels(const leat_file_set *set, const char *const *name
     char *const part = labels ? leat_file_set_part(set, labels) : NULL;
     int rc = part ? LEAT_OK : no_memory(err);
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
-        fprintf(memory, "%s\n", leat_terminal_name(names[i]));
-        if (strchr(names[i], '\n'))
+        fprintf(memory, "%s\n", names[i]);
+        if (strpbrk(names[i], "\n\r"))
             rc = leat_fail(err, LEAT_E_DATA, "class %zu has a line break in its name", i);
     }
     if (memory && fclose(memory) != 0 && rc == LEAT_OK)

@@ -104,6 +104,13 @@ static place place_of(const char *name)
                                             : (place){ 0 };
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const place *const x = a, *const y = b;
+    return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+                              : (x->device > y->device) - (x->device < y->device);
+}
+
 /* Names the files of a set by number: its shards, then what stands beside them. */
 static char *name_of(const char *prefix, int32_t n_shards, int32_t i)
 {
@@ -116,20 +123,23 @@ int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const cha
                                  size_t n, leat_error *err)
 {
     const int32_t n_names = n_shards + 2;
+    size_t n_there = 0;
     place *const there = calloc((size_t)n_names, sizeof *there);
     int rc = there ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     for (int32_t i = 0; there && i < n_names; i++) {
         char *const name = name_of(prefix, n_shards, i);
-        there[i] = place_of(name);
+        there[n_there] = place_of(name);
+        n_there += there[n_there].file != 0;
         free(name);
     }
-    for (size_t k = 0; k < n && rc == LEAT_OK; k++) {
+    if (n_there)
+        qsort(there, n_there, sizeof *there, compare_places);
+    for (size_t k = 0; k < n && n_there && rc == LEAT_OK; k++) {
         const place input = place_of(inputs[k]);
-        for (int32_t i = 0; i < n_names && input.file && rc == LEAT_OK; i++)
-            if (there[i].file == input.file && there[i].device == input.device)
-                rc = leat_fail(err, LEAT_E_ARGUMENT,
-                               "%s is an input and would be overwritten: choose another PREFIX",
-                               inputs[k]);
+        if (input.file && bsearch(&input, there, n_there, sizeof *there, compare_places))
+            rc = leat_fail(err, LEAT_E_ARGUMENT,
+                           "%s is an input and would be overwritten: choose another PREFIX",
+                           inputs[k]);
     }
     free(there);
     return rc;

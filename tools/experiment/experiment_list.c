@@ -170,11 +170,12 @@ static const leat_experiment experiments[] = {
                  { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL), .sim = SMALL_DEVICE },
                  { PART("compute-bound", "compute-bound", LEAT_ON_SIM, NULL),
                    .sim = TEN_TIMES_SMALL } },
-      .claims = { { "Input-bound: a device of 10 times the speed trains as fast, within 10 %",
+      .claims = { { "Input-bound: a device of 10 times an H200's speed trains as fast, within 10 %",
                     LEAT_CLAIM_RATE, "input-bound: @" TEN_TIMES, "input-bound: @", 0.9, 1.1 },
                   { "Input-bound: the device is idle for most of the time", LEAT_CLAIM_IDLE,
                     "input-bound: @", NULL, 0.5, 1 },
-                  { "Launch-bound: a device of 10 times the speed trains as fast, within 10 %",
+                  { "Launch-bound: a device of 10 times an H200's speed trains as fast, within 10 "
+                    "%",
                     LEAT_CLAIM_RATE, "launch-bound: @" TEN_TIMES_EAGER, "launch-bound: @" EAGER,
                     0.9, 1.1 },
                   { "Launch-bound: without the framework's 10 us per kernel it is 1.5 times as "

@@ -159,7 +159,7 @@ static bool divide(const leat_train_run *t, double s[N_PARTS])
 
 static leat_figure time_text(double s)
 {
-    return s < 1 ? leat_figure_unit(s * 1e3, "ms") : leat_figure_unit(s, "s");
+    return fabs(s) < 1 ? leat_figure_unit(s * 1e3, "ms") : leat_figure_unit(s, "s");
 }
 
 void leat_train_first_print(const leat_train_run *t)
@@ -171,14 +171,15 @@ void leat_train_first_print(const leat_train_run *t)
         return;
     const double more = f->first.seconds - f->later.seconds;
     for (int i = 0; i < N_PARTS; i++)
-        if (s[i] >= SHOWN * more)
+        if (fabs(s[i]) >= SHOWN * more)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %s",
                      *text ? ", " : ": ", parts[i].text, time_text(s[i]).text);
     if (f->first.disk > f->later.disk)
         snprintf(disk, sizeof disk, "; %s came from disks in it, %s in a later one",
                  leat_figure_bytes(f->first.disk).text, leat_figure_bytes(f->later.disk).text);
-    leat_terminal_say(2, "the first epoch took %s, later ones %s; of the %s between them%s%s",
+    leat_terminal_say(2, "the first epoch took %s, later ones %s%s; of the %s between them%s%s",
                       time_text(f->first.seconds).text, time_text(f->later.seconds).text,
+                      leat_trainer_get_info(t->trainer)->simulated ? " (simulated)" : "",
                       time_text(more).text, text, disk);
 }
 

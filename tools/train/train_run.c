@@ -336,9 +336,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
                              .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
     leat_train_rate_begin(&t->counts, &t->shown);
     leat_train_record_init(&t->record);
-    begin_epoch(t);
     t->keep.loader = t->loader;
     rc = evaluate_owed(t, err);
+    begin_epoch(t);
     end = t->ended_early || t->finished;
     if (rc == LEAT_OK && t->finished)
         rc = save(t, err);

@@ -174,7 +174,7 @@ typedef struct leat_train_epoch_time {
 } leat_train_epoch_time;
 
 typedef struct leat_train_first {
-    leat_loader_stats_info stats; /* at the begin of the epoch, as the next two */
+    leat_loader_stats_info stats; /* at the beginning of the epoch, as the next two */
     int64_t busy_ns;
     double disk;
     int64_t wait_ns, batch_ns; /* waited for its batches; for the first one */
@@ -263,7 +263,7 @@ int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int
 
 /* --- the first epoch --- */
 
-/* At the begin of each epoch. */
+/* At the beginning of each epoch. */
 void leat_train_first_begin(leat_train_run *t);
 /* After each batch: the loop waited so long for it. */
 void leat_train_first_wait(leat_train_run *t, int64_t ns);

@@ -69,10 +69,10 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     if (!loader)
         return NULL;
     init_lock(&loader->lock);
-    pthread_cond_init(&loader->work, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&loader->work, &monotonic);
     pthread_cond_init(&loader->ready, &monotonic);
     pthread_cond_init(&loader->turn, &monotonic);
     pthread_condattr_destroy(&monotonic);

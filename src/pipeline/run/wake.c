@@ -16,7 +16,8 @@
  * If the consumer takes batch after batch at once and tasks are short, handing over each batch would cost more than the
  * thread gains. Then the consumer computes rows of any batch and one worker sleeps, so that no more threads are awake
  * than there are cores. A thread that lacks work spins for a while before it sleeps: it yields its core and looks for a
- * change. The consumer replaces a worker only while it is awake in leat_loader_next(). */
+ * change. A worker that the consumer replaces sleeps until there is work beyond it, or until the consumer has been gone
+ * for LEFT_NS: a loop that takes some batches at once and then computes for long finds the next ones ready. */
 #include <errno.h>
 #include <sched.h>
 
@@ -38,6 +39,7 @@
 #define AWAY_SHARE 16
 #define SHORT_NS   100000
 #define FAR_NS     10000000 /* a deadline that is no further may end before the batch is there */
+#define LEFT_NS    5000000  /* longer than a short absence; a wake-up as often costs nothing */
 
 /* --- a consumer that computes in place of a worker -------------------------------------------- */
 
@@ -65,6 +67,13 @@ bool leat_wake_consumer_computes_locked(const leat_loader *loader)
     return loader->n_at_once >= enough && loader->n_threads && !loader->device &&
            leat_readahead_is_off(&loader->readahead) && loader->sample_ns > 0 &&
            (double)loader->task_rows * loader->sample_ns <= SHORT_NS;
+}
+
+/* It has not come back, so it computes in place of nobody. */
+static bool consumer_left_locked(const leat_loader *loader)
+{
+    return leat_wake_consumer_computes_locked(loader) && !loader->taking &&
+           leat_clock_ns() - loader->got_ns >= LEFT_NS;
 }
 
 /* --- whom to wake ----------------------------------------------------------------------------- */
@@ -211,9 +220,13 @@ static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 
 static void sleep_locked(leat_loader *loader, leat_worker *worker)
 {
-    const int64_t start = leat_clock_ns();
+    const int64_t start = leat_clock_ns(), at = start + LEFT_NS;
+    const struct timespec until = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
     leat_stats_sleep_locked(loader, 1, start);
-    pthread_cond_wait(&loader->work, &loader->lock);
+    if (leat_wake_consumer_computes_locked(loader))
+        pthread_cond_timedwait(&loader->work, &loader->lock, &until);
+    else
+        pthread_cond_wait(&loader->work, &loader->lock);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     leat_stats_sleep_locked(loader, -1, end);
 }
@@ -277,10 +290,14 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
     if (!leat_wake_is_replaced_locked(loader))
         leat_tune_idle_locked(loader);
     loader->n_sleepers++;
-    while (!loader->n_signals && !loader->stop)
+    while (!loader->n_signals && !loader->stop && !consumer_left_locked(loader))
         sleep_locked(loader, worker);
-    if (loader->n_signals) /* the thread that signalled has lowered n_sleepers */
+    if (loader->n_signals) { /* the thread that signalled has lowered n_sleepers */
         loader->n_signals--;
+    } else if (!loader->stop) {
+        loader->n_sleepers--;
+        loader->n_at_once = 0;
+    }
 }
 
 void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
