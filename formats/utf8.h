@@ -12,8 +12,8 @@
 size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point);
 
 /* Whether a character beyond ASCII is invisible or changes what stands around it, so that two names look alike or a
- * name looks like another text: C1 controls, controls of direction, separators of lines, and Unicode's
- * Default_Ignorable_Code_Point without the selectors of variants, which emoji have. */
+ * name looks like another text: C1 controls, controls of direction, separators of lines, and most of Unicode's
+ * Default_Ignorable_Code_Point, without the selectors of variants, which emoji have. */
 bool leat_utf8_is_control(uint32_t point);
 
 /* Whether two texts are equal but for the case of ASCII letters; the locale changes nothing. */

@@ -212,10 +212,12 @@ static void loader_free(PyObject *self)
 static PyObject *names_of(const leat_plan *plan)
 {
     const int32_t n = leat_plan_get_info(plan)->n_tensors;
-    PyObject *const out = PyTuple_New(n);
+    PyObject *out = PyTuple_New(n);
     for (int32_t i = 0; out && i < n; i++)
         PyTuple_SetItem(out, i, PyUnicode_InternFromString(leat_plan_tensor(plan, i)->name));
-    return PyErr_Occurred() ? NULL : out;
+    if (PyErr_Occurred())
+        Py_CLEAR(out);
+    return out;
 }
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat_tensor.c: a held batch of leat_data._leat, and what its tensors are for Python. Each of them is one user of it, and
- * the last one releases the batch, on whatever thread and without the GIL. */
+ * the last one releases the batch, on any thread, and on a GPU without the GIL. */
 #include "leat_module.h"
 
 #include <stdatomic.h>

@@ -41,7 +41,7 @@ typedef enum leat_trace_kind {
     LEAT_TRACE_SLEEP,     /* nothing to do */
     LEAT_TRACE_WAIT,      /* nothing to do but wait for reads */
     LEAT_TRACE_READAHEAD, /* readahead: reads planned and submitted */
-    LEAT_TRACE_SHIP,      /* a copy enqueued */
+    LEAT_TRACE_UPLOAD,    /* a copy enqueued */
     LEAT_TRACE_BATCH_OPS, /* batch ops */
     LEAT_TRACE_READ,      /* reads of a task in flight; these overlap */
     LEAT_TRACE_COPY,

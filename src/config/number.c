@@ -162,7 +162,7 @@ leat_number leat_number_bytes(const char *text, int64_t *out)
     const int64_t unit = unit_bytes(rest);
     char whole[32];
     int64_t value;
-    if (n == 0 || unit == 0 || is_ambiguous(text))
+    if (n == 0 || unit == 0 || (n > 1 && *text == '0')) /* see is_ambiguous() */
         return LEAT_NUMBER_BAD;
     if (n >= sizeof whole)
         return LEAT_NUMBER_LARGE;

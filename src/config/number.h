@@ -23,7 +23,7 @@ leat_number leat_number_data_i64(const char *text, int64_t *out);
 leat_number leat_number_f32(const char *text, float *out); /* the nearest float */
 /* The same; also "nan" and "infinity", which an array can hold, too. */
 leat_number leat_number_data(const char *text, float *out);
-/* "4096", "64 KiB", "1.5GiB", "100 MB"; not negative, and a whole number of bytes. */
+/* "4096", "64 KiB", "1.5GiB", "100 MB"; not negative, a whole number of bytes, and no leading zero. */
 leat_number leat_number_bytes(const char *text, int64_t *out);
 /* The shortest such text: 65536 is "64 KiB". Returns `text`. */
 char *leat_number_bytes_text(int64_t bytes, char *text, size_t size);

@@ -360,8 +360,10 @@ int leat_option_fail_kind(const leat_option *row, const char *name, const char *
         leat_nearest_offer(&near, row->choices[k]);
     if (row->type == LEAT_OPTION_TYPE_BYTES)
         offer_size(got, size_text, sizeof size_text, &near);
-    else if (*got == '0' && type_words[row->type].numbers && got[strspn(got, "0")])
-        near.best = got + strspn(got, "0"); /* a leading zero */
+    const char *const digits = got + strspn(got, "0"); /* after leading zeros */
+    if (digits > got && type_words[row->type].numbers && *digits &&
+        !digits[strspn(digits, "0123456789")])
+        near.best = digits;
     return leat_fail(err, LEAT_E_CONFIG, "%s; got '%.*s'%s%s%s", allowed, LEAT_OPTION_GOT_MAX, got,
                      near.best ? ", did you mean '" : "", near.best ? near.best : "",
                      near.best ? "'?" : "");

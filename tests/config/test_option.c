@@ -168,6 +168,7 @@ TEST(bad_values)
         { "any", "-07", "a whole number" },
         { "p", "01", "p must be a number between 0 and 1; got '01', did you mean '1'?" },
         { "memory", "0100", "a size" },
+        { "memory", "010 MiB", "a size" },
         { "size", "[1]", "a whole number" },
         { "any", "9223372036854775808", "any must be" },
         { "any", "-9223372036854775809", "any must be" },
@@ -213,6 +214,19 @@ TEST(bad_values)
         if (rc != LEAT_E_CONFIG || !strstr(err.message, cases[i].message))
             fail_msg("%s = '%s': %d '%s', not '%s'", cases[i].name, cases[i].text, rc, err.message,
                      cases[i].message);
+    }
+}
+
+/* What is no number without its zeros is not offered. */
+TEST(zeros_before_no_number)
+{
+    static const char *const texts[] = { "0x10", "0.5", "0 2", "00" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        all_options o;
+        leat_error err;
+        leat_option_init(table, &o);
+        assert_int_equal(set(&o, "size", texts[i], &err), LEAT_E_CONFIG);
+        assert_null(strstr(err.message, "did you mean"));
     }
 }
 

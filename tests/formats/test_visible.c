@@ -72,6 +72,8 @@ TEST(messages_show_controls)
 
 static const char *const names[] = {
     "cat",
+    "flag \xf0\x9f\x8f\xb4\xf3\xa0\x81\xa7\xf3\xa0\x81\xbf",
+    "zero\xe2\x80\x8bwidth",
     "a: b",
     "a:",
     ":a",

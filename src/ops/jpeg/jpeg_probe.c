@@ -36,7 +36,7 @@ int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out, leat_er
 }
 
 enum {
-    MARK_PX = 64
+    POINT_PX = 64
 }; /* distance of points; with closer points, reading the table costs more than it saves */
 
 int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, leat_scratch *scratch,
@@ -50,7 +50,7 @@ int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, le
     if (leat_jpeg_open(&jpeg, bytes, size, NULL) < 0)
         return LEAT_OK;
     if (!every_mcus)
-        every_mcus = (uint32_t)(MARK_PX / jpeg.mcu_width_px);
+        every_mcus = (uint32_t)(POINT_PX / jpeg.mcu_width_px);
     if (!every_mcus)
         every_mcus = 1;
     const uint64_t n_points = leat_jpeg_count_points(&jpeg, every_mcus);

@@ -124,7 +124,7 @@ static leat_number round_limit(const char *text, bool is_min, int64_t *out)
         return LEAT_NUMBER_LARGE;
     snprintf(whole, sizeof whole, "%.*s%s", (int)n, text,
              n && strspn(text, "+-") < n ? "" : "0"); /* ".5" has no digit there */
-    const leat_number rc = leat_number_i64(whole, out);
+    const leat_number rc = leat_number_data_i64(whole, out);
     if (rc != LEAT_NUMBER_OK || !text[n + strspn(text + n, ".0")])
         return rc;
     if (minus == is_min) /* cutting the fraction has rounded towards 0 */

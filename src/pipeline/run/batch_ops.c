@@ -78,7 +78,7 @@ bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch)
 }
 
 /* Pairs or rows of a range: half a thread's share of them, but RANGE_BYTES at least. */
-static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64_t units)
+static uint64_t range_units(const leat_loader *loader, const leat_slot *slot, uint64_t units)
 {
     const leat_plan *const plan = loader->plan;
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
@@ -97,7 +97,7 @@ bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_ba
     leat_slot *const slot = find_locked(loader, last_batch);
     if (!slot)
         return false;
-    const uint64_t units = units_locked(loader, slot), n = part_of(loader, slot, units);
+    const uint64_t units = units_locked(loader, slot), n = range_units(loader, slot, units);
     *out = (leat_batch_ops_range){ .slot = slot, .op = slot->step, .from = slot->step_next };
     out->to = units - out->from < n ? units : out->from + n;
     slot->step_next = out->to;

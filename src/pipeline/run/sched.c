@@ -176,7 +176,7 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
     if (leat_upload_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->upload_batch;
         leat_upload_next_locked(loader);
-        leat_sched_trace(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
+        leat_sched_trace(worker, LEAT_TRACE_UPLOAD, start, batch, 0, 0, 0);
     } else if (leat_readahead_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->cursor.batch;
         leat_readahead_group_locked(loader);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "sample_impl.h"
 
-/* Names the fused ops of a chain. Where the GPU cut leaves none, the name is that of the whole plan's. */
+/* Names the fused ops of a chain. Where the placement on a GPU leaves none, the name is that of the whole plan's. */
 static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c, char *out,
                        size_t size)
 {

@@ -96,7 +96,7 @@ static uint64_t frame_bytes(const leat_kept_files *kept)
     return PIECE + (overlap < OVERLAP ? overlap : OVERLAP);
 }
 
-/* Maps the memory, with huge pages if available: random rows touch a new page each. Marks follow the files. */
+/* Maps the memory, with huge pages if available: random rows touch a new page each. Flags follow the files. */
 static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
 {
     const bool all = bytes >= leat_kept_files_memory(kept);

@@ -48,7 +48,7 @@ int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_
 const leat_nested_child *leat_nested_child_of(const leat_source_children *children,
                                               uint64_t record);
 
-/* Adds the children' JPEG indexes (leat_seek) to the whole source. */
+/* Adds the children's JPEG indexes (leat_seek) to the whole source. */
 void leat_nested_seek(const leat_source_children *children, leat_source *whole);
 
 #endif
