@@ -2,6 +2,7 @@
  *
  * test_command_convert.c: `leat convert` and `leat index`: bytes, bad input, full disks, many writers. */
 #include "fixtures/command_fixture.h"
+#include "fixtures/sanitized.h"
 #include "formats/example.h"
 #include "formats/tfrecord.h"
 
@@ -199,7 +200,7 @@ TEST(too_many_open_files_are_explained)
 
 TEST(little_address_space_is_enough)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
     skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
 #else
     expect_success(shell("ulimit -v 200000; $L convert images images -o x --threads 2 -q && "

@@ -200,6 +200,8 @@ void leat_wake_consumer_locked(leat_loader *loader);
 void leat_wake_stop(leat_loader *loader);
 /* The consumer computes in the place of one more worker, which has to sleep. */
 bool leat_wake_is_replaced_locked(const leat_loader *loader);
+/* Waits for a condition; unless until_ns is 0, until then at most. Returns 0 or ETIMEDOUT. */
+int leat_wake_sleep_on_locked(leat_loader *loader, pthread_cond_t *on, int64_t until_ns);
 /* A worker found nothing to do: sleeps until there may be something. */
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);
 /* The consumer found nothing to do: sleeps until done(loader) may be true or there is work for

@@ -163,16 +163,12 @@ int leat_loader_fail_forked(leat_error *err)
 /* Waits until no other thread takes a batch; until_ns 0: as long as it takes. */
 static int wait_for_turn_locked(leat_loader *loader, int64_t until_ns, leat_error *err)
 {
-    const struct timespec until = { .tv_sec = until_ns / 1000000000,
-                                    .tv_nsec = until_ns % 1000000000 };
     while ((loader->taking || loader->copying) && !loader->canceled) {
         if (!loader->copies_beyond)
             return leat_fail(
                 err, LEAT_E_BUSY,
                 "another thread is taking a batch of this loader: only one may at a time");
-        if (!until_ns)
-            pthread_cond_wait(&loader->turn, &loader->lock);
-        else if (pthread_cond_timedwait(&loader->turn, &loader->lock, &until) == ETIMEDOUT)
+        if (leat_wake_sleep_on_locked(loader, &loader->turn, until_ns) == ETIMEDOUT)
             return leat_fail(err, LEAT_E_AGAIN, "another thread is taking a batch");
     }
     return loader->canceled ? refuse_locked(loader, err) : LEAT_OK;

@@ -3,14 +3,13 @@
  * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant: tasks get read memory in
  * the order of their rows. So rows inside the window always get memory before rows beyond it: no deadlock.
  *
- * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
- * their bytes are, places them in the read memory, and submits the reads of a whole group in one
- * system call. The read memory is a ring that comes free task by task, so it does not fragment.
+ * DESIGN. The thread that holds the token takes the next rows in order, asks the source where their bytes are, places
+ * them in the read memory, and submits the reads of a whole group in one system call. The read memory is a ring that
+ * comes free task by task, so it does not fragment.
  *
- * A record larger than a quarter of the memory is not read ahead: the worker that runs the row
- * reads it into scratch. A row whose read failed or came back short is read again there with
- * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
- * queued reads count as failed, and no more are made. */
+ * A record larger than a quarter of the memory is not read ahead: the worker that runs the row reads it into scratch. A
+ * row whose read failed or came back short is read again there with pread, which reports the true error. If the kernel
+ * refuses reads while the loader runs, all queued reads count as failed, and no more are made. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -125,8 +124,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
                                 sizeof *a->tasks);
 }
 
-/* All reads of a task are done: puts them into the trace. Tasks of one reap share one reading of
- * the clock. */
+/* All reads of a task are done: puts them into the trace. Tasks of one reap share one reading of the clock. */
 static void note_read_locked(leat_loader *loader, const leat_read_task *task)
 {
     leat_readahead *const a = &loader->readahead;
@@ -394,8 +392,7 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
     a->blocked_at = g->tail;
 }
 
-/* The kernel takes no more reads: from now on workers read their rows, also those that were
- * queued. */
+/* The kernel takes no more reads: from now on workers read their rows, also those that were queued. */
 static void give_up_locked(leat_loader *loader, int error)
 {
     leat_readahead *const a = &loader->readahead;

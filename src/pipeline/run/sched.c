@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sched.c: what a thread does next. Workers loop in leat_sched_work(); loader.c calls
- * leat_sched_help_locked() for the consumer. Invariant: a decision here changes when a batch is
- * made, never what is in it.
+ * sched.c: what a thread does next. Workers loop in leat_sched_work(); loader.c calls leat_sched_help_locked() for the
+ * consumer. Invariant: a decision here changes when a batch is made, never what is in it.
  *
- * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads.
- * Computing comes last: batch ops, then tasks, oldest batch first. */
+ * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads. Computing comes last:
+ * batch ops, then tasks, oldest batch first. */
 #include "base/clock.h"
 #include "engine.h"
 
@@ -122,20 +121,24 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_tas
         leat_tune_batch_locked(loader);
 }
 
-static void run_task_locked(leat_loader *loader, leat_worker *worker, const leat_task *task,
-                            leat_turn turn)
+/* Computes some rows. Returns false if there are none. */
+static bool run_task_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
+    leat_task task;
     leat_outcome outcome;
+    if (!take_task_locked(loader, turn, &task))
+        return false;
     const leat_timing_rate rate = leat_task_timing_rate_locked(loader);
     leat_wake_balance_locked(loader); /* there may be more work, for others */
     pthread_mutex_unlock(&loader->lock);
-    leat_task_compute(loader, worker, task, &rate, &outcome);
+    leat_task_compute(loader, worker, &task, &rate, &outcome);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
-    book_locked(loader, worker, task, &outcome);
+    book_locked(loader, worker, &task, &outcome);
     loader->help_ns += turn.is_consumer ? outcome.ns : 0;
     worker->idle_since = 0;
     leat_wake_consumer_locked(loader);
+    return true;
 }
 
 /* Does a range of the batch ops of a batch. Returns false if there is none. */
@@ -169,7 +172,6 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
-    leat_task task;
     leat_readahead_reap_locked(loader);
     if (leat_slot_is_short_locked(loader))
         leat_upload_reap_locked(loader);
@@ -185,12 +187,8 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
         leat_buffer_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    } else if (run_batch_ops_locked(loader, worker, turn)) {
-        return true;
-    } else if (take_task_locked(loader, turn, &task)) {
-        run_task_locked(loader, worker, &task, turn);
     } else {
-        return false;
+        return run_batch_ops_locked(loader, worker, turn) || run_task_locked(loader, worker, turn);
     }
     return true;
 }

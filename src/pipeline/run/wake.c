@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * wake.c: who sleeps, and whom a change wakes. A thread that changes the state of the engine calls
- * leat_wake_balance_locked(), or leat_wake_consumer_locked() if it looks for more work itself at once.
- * Invariant: nothing else wakes a thread of the engine, except leat_wake_stop(). Look here for a lost
- * wake-up.
+ * leat_wake_balance_locked(), or leat_wake_consumer_locked() if it looks for more work itself at once. Invariant:
+ * nothing else wakes a thread of the engine, except leat_wake_stop(). Look here for a lost wake-up.
  *
- * DESIGN. A thread that finds nothing to do sleeps in one of four places. While reads are in
- * flight, one thread, the leader, sleeps on the reader's eventfd. While all slots are in use and copies to a device are
- * in flight, one thread waits for the oldest copy (upload.c). Other workers sleep on `work`,
- * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
- * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
- * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
- * rows, or for work that the caller takes next.
+ * DESIGN. A thread that finds nothing to do sleeps in one of four places. While reads are in flight, one thread, the
+ * leader, sleeps on the reader's eventfd. While all slots are in use and copies to a device are in flight, one thread
+ * waits for the oldest copy (upload.c). Other workers sleep on `work`, the consumer on `ready`. A change wakes one
+ * thread; that thread wakes the next one if there is more work. n_signals counts signals not yet taken by a worker. A
+ * worker that wakes up when it is 0 sleeps again. A useless wake-up costs more than a short row, so no thread is woken
+ * for a few cheap rows, or for work that the caller takes next.
  *
  * If the consumer takes batch after batch at once and tasks are short, handing over each batch would cost more than the
  * thread gains. Then the consumer computes rows of any batch and one worker sleeps, so that no more threads are awake
  * than there are cores. A thread that lacks work spins for a while before it sleeps: it yields its core and looks for a
- * change. A worker that the consumer replaces sleeps until there is work beyond it, or until the consumer has been gone
- * for LEFT_NS: a loop that takes some batches at once and then computes for long finds the next ones ready. */
+ * change. The replaced worker goes on when the consumer has been gone for LEFT_NS, as after some batches at once. */
 #include <errno.h>
 #include <sched.h>
 
@@ -27,14 +24,13 @@
 #define REAP_NS  200000    /* how often the leader asks for copies that have ended */
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
-
-#define SPIN_NS 30000 /* about the time of a sleep with its wake-up, on another core */
+#define SPIN_NS  30000     /* about the time of a sleep with its wake-up, on another core */
 /* The consumer takes part in computing after AT_ONCE batches in a row that it took at once: it was away for less than
  * AWAY_NS, or than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because the consumer may be
  * computing rows of a later batch when its own batch is complete. */
 #define AT_ONCE 16
-/* Instead of AT_ONCE if only one thread may compute at a time: the consumer needs no core of its own. */
-#define ALONE      2
+#define ALONE                                                                                      \
+    2 /* instead, if only one thread may compute at a time: the consumer needs no core of its own */
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000
@@ -188,8 +184,7 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_check(a->leader == LEAT_NOBODY);
     a->leader = role;
     a->leader_called = false;
-    if (role == LEAT_WORKER)
-        leat_stats_sleep_locked(loader, 1, start);
+    leat_stats_sleep_locked(loader, role == LEAT_WORKER, start);
     if (!until_ns && leat_upload_can_await_locked(loader)) /* nobody else may be there to ask */
         until_ns = start + REAP_NS;
     pthread_mutex_unlock(&loader->lock);
@@ -198,35 +193,34 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
-    if (role == LEAT_WORKER)
-        leat_stats_sleep_locked(loader, -1, end);
+    leat_stats_sleep_locked(loader, -(role == LEAT_WORKER), end);
     leat_readahead_reap_locked(loader);
     leat_wake_balance_locked(loader);
 }
 
-/* Sleeps on `ready`; unless until_ns is 0, until then at most. A failed device never calls back,
- * so the consumer asks it every CHECK_NS. */
+int leat_wake_sleep_on_locked(leat_loader *loader, pthread_cond_t *on, int64_t until_ns)
+{
+    const struct timespec until = { until_ns / 1000000000, until_ns % 1000000000 };
+    return until_ns ? pthread_cond_timedwait(on, &loader->lock, &until)
+                    : pthread_cond_wait(on, &loader->lock);
+}
+
+/* A failed device never calls back, so the consumer asks it every CHECK_NS. */
 static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 {
     const int64_t check_ns = leat_clock_ns() + CHECK_NS;
     const bool checks = loader->device && (!until_ns || check_ns < until_ns);
-    const int64_t at = checks ? check_ns : until_ns;
-    const struct timespec until = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
-    if (!at)
-        pthread_cond_wait(&loader->ready, &loader->lock);
-    else if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT && checks)
+    const int rc = leat_wake_sleep_on_locked(loader, &loader->ready, checks ? check_ns : until_ns);
+    if (rc == ETIMEDOUT && checks)
         leat_upload_check_locked(loader);
 }
 
 static void sleep_locked(leat_loader *loader, leat_worker *worker)
 {
-    const int64_t start = leat_clock_ns(), at = start + LEFT_NS;
-    const struct timespec until = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+    const int64_t start = leat_clock_ns();
+    const bool replaced = leat_wake_consumer_computes_locked(loader);
     leat_stats_sleep_locked(loader, 1, start);
-    if (leat_wake_consumer_computes_locked(loader))
-        pthread_cond_timedwait(&loader->work, &loader->lock, &until);
-    else
-        pthread_cond_wait(&loader->work, &loader->lock);
+    leat_wake_sleep_on_locked(loader, &loader->work, replaced ? start + LEFT_NS : 0);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     leat_stats_sleep_locked(loader, -1, end);
 }
@@ -234,14 +228,12 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
 /* A copy that will free a slot is in flight. */
 static void await_copy_locked(leat_loader *loader, leat_worker *worker)
 {
-    const bool is_consumer = worker == &loader->workers[loader->n_threads];
+    const int n = worker != &loader->workers[loader->n_threads]; /* the consumer is no worker */
     const int64_t start = leat_clock_ns();
-    if (!is_consumer)
-        leat_stats_sleep_locked(loader, 1, start);
+    leat_stats_sleep_locked(loader, n, start);
     leat_upload_await_locked(loader);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
-    if (!is_consumer)
-        leat_stats_sleep_locked(loader, -1, end);
+    leat_stats_sleep_locked(loader, -n, end);
 }
 
 /* Waits for a short task: yields the core until something changes, instead of sleeping. False: the thread must sleep,

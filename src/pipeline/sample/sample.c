@@ -222,8 +222,7 @@ static int reach_cache(leat_row_job *job, leat_error *err)
     return plan->cache ? fill_cache(job, err) : LEAT_OK;
 }
 
-/* Keeps a record before unbatch, in scratch: bytes that were read ahead may be gone when its next part is
- * made. */
+/* Keeps a record before unbatch, in scratch: bytes that were read ahead may be gone when its next part is made. */
 static int keep_record(const leat_sample *s, leat_view *out, leat_error *err)
 {
     const size_t bytes = (size_t)leat_shape_bytes(&s->view.shape);
