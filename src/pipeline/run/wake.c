@@ -28,9 +28,8 @@
 /* The consumer takes part in computing after AT_ONCE batches in a row that it took at once: it was away for less than
  * AWAY_NS, or than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because the consumer may be
  * computing rows of a later batch when its own batch is complete. */
-#define AT_ONCE 16
-#define ALONE                                                                                      \
-    2 /* instead, if only one thread may compute at a time: the consumer needs no core of its own */
+#define AT_ONCE    16
+#define ALONE      2 /* instead, if only one thread may compute: the consumer needs no own core */
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000
