@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "convert/jpeg_side.h"
 #include "formats/figure.h"
 #include "host.h"
 #include "print/bad_list.h"
@@ -242,7 +241,7 @@ static void print_report(const struct figures *b)
         *b->after.reader_reason ? " (" : "", b->after.reader_reason,
         *b->after.reader_reason ? ")" : "", leat_figure_bytes((double)b->after.memory_peak).text,
         leat_figure_bytes((double)b->after.memory_bytes).text);
-    leat_jpeg_side_print(&b->after);
+    leat_explain_jpeg(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
     print_cache(b);

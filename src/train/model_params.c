@@ -119,8 +119,8 @@ static const leat_model_layer *reader_of(const leat_model *model, int32_t i, int
     return found;
 }
 
-/* An activation of the relu family makes about half of the values 0. Layers in between that keep zeros do
- * not matter. */
+/* An activation like relu makes the variance about half as large, so He's initial values make up for it. Layers in between
+ * that do not mix channels do not matter. */
 static bool relu_follows(const leat_model *model, int32_t layer)
 {
     const leat_model_layer *next;

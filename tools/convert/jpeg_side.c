@@ -216,18 +216,3 @@ int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, lea
     leat_scratch_close(&m.scratch);
     return rc;
 }
-
-void leat_jpeg_side_print(const leat_loader_stats_info *stats)
-{
-    if (stats->n_seek || stats->n_seek_refused)
-        printf("index of JPEG files: used for %s samples", leat_figure_count(stats->n_seek).text);
-    if (stats->n_seek_refused)
-        printf("; it did not fit %s others, which were read without it: rebuild it with `leat "
-               "index --jpeg`",
-               leat_figure_count(stats->n_seek_refused).text);
-    if (stats->n_seek || stats->n_seek_refused)
-        putchar('\n');
-    if (stats->n_files || stats->n_files_here)
-        printf("JPEG files: %s decoded on the device, %s on the CPU\n",
-               leat_figure_count(stats->n_files).text, leat_figure_count(stats->n_files_here).text);
-}

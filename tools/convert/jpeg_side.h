@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "formats/jpeg_index.h"
-#include "leat/loader.h"
+#include "leat/error.h"
 
 typedef struct leat_jpeg_side_how {
     const char *feature; /* NULL: image/encoded, or image where a file has no such feature */
@@ -31,9 +31,5 @@ typedef struct leat_jpeg_side {
  * returns  LEAT_OK, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM; the message names the file */
 int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, leat_jpeg_side *out,
                         leat_error *err);
-
-/* Says what came of such indexes, and of JPEG files for a device, in a loader's run, one line each; nothing
- * where there are none. */
-void leat_jpeg_side_print(const leat_loader_stats_info *stats);
 
 #endif

@@ -176,3 +176,18 @@ json_t *leat_explain_changes_json(leat_loader *loader)
     free(list);
     return json;
 }
+
+void leat_explain_jpeg(const leat_loader_stats_info *stats)
+{
+    if (stats->n_seek || stats->n_seek_refused)
+        printf("index of JPEG files: used for %s samples", leat_figure_count(stats->n_seek).text);
+    if (stats->n_seek_refused)
+        printf("; it did not fit %s others, which were read without it: rebuild it with `leat "
+               "index --jpeg`",
+               leat_figure_count(stats->n_seek_refused).text);
+    if (stats->n_seek || stats->n_seek_refused)
+        putchar('\n');
+    if (stats->n_files || stats->n_files_here)
+        printf("JPEG files: %s decoded on the device, %s on the CPU\n",
+               leat_figure_count(stats->n_files).text, leat_figure_count(stats->n_files_here).text);
+}

@@ -18,4 +18,8 @@ void leat_explain_add_notes(json_t *object, const leat_plan *plan, const char *m
 void leat_explain_changes(leat_loader *loader);
 json_t *leat_explain_changes_json(leat_loader *loader);
 
+/* Prints what came of indexes of JPEG files, and of JPEG files for a device, in a loader's run, one line each; nothing where
+ * there are none. */
+void leat_explain_jpeg(const leat_loader_stats_info *stats);
+
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli.h"
-#include "convert/jpeg_side.h"
 #include "formats/figure.h"
+#include "print/explain.h"
 #include "print/terminal.h"
 
 /* --- at the end -------------------------------------------------------------------------------*/
@@ -128,7 +128,7 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
     print_speed(t);
     leat_bad_list_print("", t->loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
-    leat_jpeg_side_print(&t->stats);
+    leat_explain_jpeg(&t->stats);
     if (!print_ranks(t))
         print_guess(t, config);
 }
