@@ -37,7 +37,7 @@ size_t leat_visible(const char *text, size_t n, const char *keep, char *to, size
         used = leat_utf8_decode(p, n - i, &point);
         if (!used || *p == 0x7f || (*p < 0x20 && (!*p || !strchr(keep, *p))))
             length = snprintf(escape, sizeof escape, "\\x%02x", *p);
-        else if (leat_utf8_is_control(point))
+        else if (leat_utf8_is_control(point) || leat_utf8_is_invisible(point))
             length = snprintf(escape, sizeof escape, "\\u{%x}", (unsigned)point);
         put(&o, length ? escape : text + i, length ? (size_t)length : used);
     }

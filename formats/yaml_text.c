@@ -72,8 +72,7 @@ static void put_quoted(struct out *out, const char *text, leat_yaml_kind kind)
         else if (*p < 0x20 || *p == 0x7f)
             snprintf(escape, sizeof escape, "\\x%02x", *p);
         else if (used && leat_utf8_is_control(point))
-            snprintf(escape, sizeof escape, point > 0xffff ? "\\U%08x" : "\\u%04x",
-                     (unsigned)point);
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)point);
         if (*escape)
             put(out, escape, strlen(escape));
         else

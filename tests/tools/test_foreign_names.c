@@ -83,6 +83,17 @@ TEST(names_do_nothing_to_a_terminal)
     json_decref(json);
 }
 
+/* A list of names is data: what a language or emoji needs is in it as it is. */
+TEST(labels_keep_what_joins)
+{
+    static const char name[] = "na\xe2\x80\x8c"
+                               "me \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac";
+    expect_success(
+        shell("mkdir join && cp -r set/blue 'join/%s' && $L convert images join -o j -q && "
+              "test \"$(cat j-labels.txt)\" = '%s'; c=$?; rm -r join j-*; exit $c",
+              name, name));
+}
+
 TEST(classes_of_one_shard_have_names)
 {
     static const char *const sources[] = { "x-00000-of-00003.tfrecord",

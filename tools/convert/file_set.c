@@ -15,6 +15,7 @@
 #include "files.h"
 #include "formats/pattern.h"
 #include "formats/shard_set.h"
+#include "formats/utf8.h"
 #include "print/terminal.h"
 
 enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
@@ -75,7 +76,8 @@ int leat_file_set_write_labels(const leat_file_set *set, const char *const *name
     char *const part = labels ? leat_file_set_part(set, labels) : NULL;
     int rc = part ? LEAT_OK : no_memory(err);
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
-        fprintf(memory, "%s\n", names[i]);
+        fprintf(memory, "%s\n",
+                leat_utf8_is_harmless(names[i]) ? names[i] : leat_terminal_name(names[i]));
         if (strpbrk(names[i], "\n\r"))
             rc = leat_fail(err, LEAT_E_DATA, "class %zu has a line break in its name", i);
     }
