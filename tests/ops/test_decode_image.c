@@ -246,34 +246,32 @@ TEST(too_little_scratch)
 
 /* With the ops that often follow, a JPEG is decoded by parts: to the same bits. Other kinds are not
  * for that way. */
-TEST(runs_in_one_go_with_a_crop)
+static void runs_in_one_go(const char *const *names, int n, leat_dtype dtype)
 {
-    static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
-                                          "normalize" };
     leat_fused_op ops[4] = { { NULL, NULL } };
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < n; i++)
         ops[i] = (leat_fused_op){ leat_op_find(names[i]),
                                   i == 1 ? op_options_of(names[i], "size", "[8, 9]")
                                          : op_options(leat_op_find(names[i]), NULL) };
     int n_taken = 0;
-    const leat_fused *fused = leat_fused_find(ops, 4, &n_taken);
+    const leat_fused *fused = leat_fused_find(ops, n, &n_taken);
     assert_non_null(fused);
-    assert_int_equal(n_taken, 4);
+    assert_int_equal(n_taken, n);
     leat_view image = op_drawing(H, W, 3);
     for (int kind = 0; kind < N_KINDS; kind++) {
         leat_view bytes = kind_bytes(kind, image), at = bytes;
         leat_plan64 plans[4];
         leat_error err;
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < n; i++) {
             op_result r = op_run_ok(names[i], ops[i].options, at, 3);
             plans[i] = r.plan;
             if (i > 0)
                 free(at.data);
             at = r.out;
         }
-        leat_view out = op_image(LEAT_F32, 8, 9, 3);
+        leat_view out = op_image(dtype, 8, 9, 3);
         leat_scratch_reset(op_scratch);
-        const int rc = fused->apply(ops, 4, plans, &bytes, &out, false, op_scratch, &err);
+        const int rc = fused->apply(ops, n, plans, &bytes, &out, false, op_scratch, &err);
         assert_int_equal(rc, kind == 0 ? LEAT_OK : LEAT_E_UNSUPPORTED);
         if (rc == LEAT_OK)
             assert_memory_equal(out.data, at.data, (size_t)leat_shape_bytes(&at.shape));
@@ -281,9 +279,20 @@ TEST(runs_in_one_go_with_a_crop)
         free(at.data);
         free(bytes.data);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < n; i++)
         free((void *)(uintptr_t)ops[i].options);
     free(image.data);
+}
+
+TEST(runs_in_one_go_with_a_crop)
+{
+    static const char *const resized[] = { "decode_image", "random_resized_crop", "random_flip",
+                                           "normalize" };
+    static const char *const plain[][2] = { { "decode_image", "random_crop" },
+                                            { "decode_image", "center_crop" } };
+    runs_in_one_go(resized, 4, LEAT_F32);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        runs_in_one_go(plain[i], 2, LEAT_U8);
 }
 
 SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -203,12 +203,7 @@ static int sweep_device(leat_experiment_run *run, const leat_experiment_device *
         for (int32_t p = 0; p < n; p++)
             series[i].points[p].x = (run->quick ? quick : full)[p];
     }
-    const leat_sweep_options how = { .repeats = run->rounds  ? run->rounds
-                                                : run->quick ? PROCESSES
-                                                             : 2 * PROCESSES,
-                                     .seed = 1,
-                                     .progress = run->progress,
-                                     .progress_user = run->progress_user };
+    const leat_sweep_options how = leat_experiment_sweep_options(run, PROCESSES, 2 * PROCESSES);
     const int rc = leat_sweep(series, N_TIMES, &how, measure, c, err);
     for (int i = 0; i < N_TIMES && rc == LEAT_OK; i++) /* clocks of a nanosecond */
         for (int32_t p = 0; p < n; p++)

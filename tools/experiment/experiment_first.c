@@ -161,12 +161,7 @@ static int sweep_device(struct first *f, const leat_experiment_device *device, l
             series[j].points[e].x = e + 1;
         series[N_JOBS + j].n_points = 1; /* paired by process; not shown as curves */
     }
-    const leat_sweep_options how = { .repeats = run->rounds  ? run->rounds
-                                                : run->quick ? QUICK_ROUNDS
-                                                             : ROUNDS,
-                                     .seed = 1,
-                                     .progress = run->progress,
-                                     .progress_user = run->progress_user };
+    const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_ROUNDS, ROUNDS);
     const int rc = leat_sweep(series, 2 * N_JOBS, &how, measure, f, err);
     if (rc == LEAT_OK)
         say(f, series);

@@ -113,6 +113,9 @@ void leat_experiment_finding(leat_experiment_run *run, int32_t holds, const char
     LEAT_PRINTF(3, 4);
 /* Appends n series with zeros; NULL: out of memory. Valid until the next call. */
 leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n);
+/* Of a sweep, with as many repeats as the run says, or these, where it does not. */
+leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
+                                                 int32_t full);
 
 /* --- its pieces --------------------------------------------------------------------------------- */
 

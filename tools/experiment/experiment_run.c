@@ -49,6 +49,17 @@ leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n)
     return memset(more + run->n_series - n, 0, (size_t)n * sizeof *more);
 }
 
+leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
+                                                 int32_t full)
+{
+    return (leat_sweep_options){ .repeats = run->rounds  ? run->rounds
+                                            : run->quick ? quick
+                                                         : full,
+                                 .seed = 1,
+                                 .progress = run->progress,
+                                 .progress_user = run->progress_user };
+}
+
 int leat_experiment_run_all(leat_experiment_run *run, leat_error *err)
 {
     const leat_experiment *experiment = run->experiment;

@@ -137,14 +137,7 @@ int leat_sweep_lines(leat_experiment_run *run, const leat_sweep_line *lines, con
     for (; lines->name && rc == LEAT_OK; lines++)
         rc = add_line(&sweep, lines, err);
     if (rc == LEAT_OK && sweep.n) {
-        const leat_sweep_options how = {
-            .repeats = run->rounds  ? run->rounds
-                       : run->quick ? QUICK_REPEATS
-                                    : REPEATS,
-            .seed = 1,
-            .progress = run->progress,
-            .progress_user = run->progress_user,
-        };
+        const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_REPEATS, REPEATS);
         sweep.series = leat_experiment_add_series(run, sweep.n);
         rc = sweep.series ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
         for (int32_t i = 0; i < sweep.n && rc == LEAT_OK; i++)
