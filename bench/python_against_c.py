@@ -13,7 +13,7 @@ import sys
 import time
 
 
-def in_python(config, to, threads, n, *settings):
+def in_python(config, to, threads, n, n_warm_up, *settings):
     """Batches/s; of this process."""
     import leat_data as leat
 
@@ -25,17 +25,15 @@ def in_python(config, to, threads, n, *settings):
         loader = rows.shuffle().batch(32).prefetch(2).loader(to)
     else:
         loader = leat.Loader(config, to, set=dict(s.split("=", 1) for s in (f"engine.threads={threads}", *settings)))
-    warm_up = time.monotonic() + 0.3
-    while time.monotonic() < warm_up:
-        for _ in loader:
-            if time.monotonic() > warm_up:
-                break
-    taken, start, n = 0, time.monotonic(), int(n)
+    n, start, taken = int(n), None, 0
+    mark = warm_up = int(n_warm_up)  # a loop that is left early would start the pipeline anew within the measured time
     while True:
         for _ in loader:
             taken += 1
-            if taken == n:
-                return n / (time.monotonic() - start)
+            if taken == mark:
+                if start:
+                    return n / (time.monotonic() - start)
+                start, mark = time.monotonic(), warm_up + n
 
 
 def run(*words):
@@ -48,9 +46,10 @@ def spread(name, values):
 
 def main(bare_loop, config, forms, threads, rounds, seconds, *settings):
     forms = forms.split(",")
-    n = str(max(20, int(run(bare_loop, config, threads, "100", *settings) * float(seconds))))
+    rate = run(bare_loop, config, threads, "100", *settings)
+    n, n_warm_up = (str(max(20, int(rate * s))) for s in (float(seconds), 0.3))
     arms = {"C": [bare_loop, config, threads, n, *settings]}
-    arms |= {to: [sys.executable, __file__, "--one", config, to, threads, n, *settings] for to in forms}
+    arms |= {to: [sys.executable, __file__, "--one", config, to, threads, n, n_warm_up, *settings] for to in forms}
     rates = {arm: [] for arm in arms}
     for i in range(int(rounds)):
         for arm in list(arms) if i % 2 == 0 else reversed(arms):
