@@ -73,7 +73,7 @@ LEAT_API void leat_score_get_class(const leat_score *score, int64_t i, leat_scor
 
 /* The classes of the trainer's last evaluation; 0: no metric over classes was asked for (train.metrics, train.stop,
  * train.checkpoint.best, schedule `plateau`), or there was no evaluation. */
-LEAT_API int64_t leat_score_evaluated(const leat_trainer *trainer);
+LEAT_API int64_t leat_score_n_evaluated(const leat_trainer *trainer);
 /* Of class i of that evaluation, as leat_score_get_class(). */
 LEAT_API void leat_score_evaluated_class(const leat_trainer *trainer, int64_t i,
                                          leat_score_class *out);

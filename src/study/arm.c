@@ -288,7 +288,8 @@ static int32_t steps_within(int64_t ns, int64_t step_ns, int32_t least, int32_t 
     return (int32_t)(steps < least ? least : steps > most ? most : steps);
 }
 
-/* By the mean time: where batches come in bursts, most steps are shorter. */
+/* Of a round: as many as take RUN_NS, by the mean time (where batches come in bursts, most steps are shorter); but MIN_STEPS
+ * of slow ones, or what LONG_RUN_NS allows of even slower ones. */
 static int32_t choose_steps(leat_arm *arm, size_t warm)
 {
     leat_meter meter;
@@ -296,10 +297,9 @@ static int32_t choose_steps(leat_arm *arm, size_t warm)
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
     const int64_t step_ns = meter.wall_ns / (int64_t)meter.n_steps;
+    const int32_t least = steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS);
     arm->warm_step_ns = step_ns;
-    return steps_within(RUN_NS, step_ns,
-                        steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS),
-                        MAX_STEPS);
+    return steps_within(RUN_NS, step_ns, least, MAX_STEPS);
 }
 
 /* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */

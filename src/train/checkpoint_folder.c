@@ -137,7 +137,8 @@ int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, 
 
 /* --- resuming -------------------------------------------------------------------------------- */
 
-/* Skips damaged files. If all are damaged, out->path stays "". */
+/* Passes over damaged files; if all are damaged, out->path stays "". A whole one that does not fit (of another model), which
+ * leat_checkpoint_read() has named in out->path, ends the search: an older one would be a surprise. */
 static int resume_newest(leat_trainer *trainer, const char *folder, const listing *list,
                          leat_checkpoint_found *out, leat_error *err)
 {
@@ -149,7 +150,8 @@ static int resume_newest(leat_trainer *trainer, const char *folder, const listin
             rc = leat_checkpoint_read(trainer, path, out, &why);
         if (rc == LEAT_OK)
             return rc;
-        if (rc != LEAT_E_DATA || *out->path) {
+        const bool damaged = rc == LEAT_E_DATA && !*out->path;
+        if (!damaged) {
             if (err && why.code)
                 *err = why;
             return rc;

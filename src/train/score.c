@@ -191,7 +191,7 @@ void leat_score_get_class(const leat_score *score, int64_t i, leat_score_class *
         leat_class_metrics_get(score->classes, i, out);
 }
 
-int64_t leat_score_evaluated(const leat_trainer *trainer)
+int64_t leat_score_n_evaluated(const leat_trainer *trainer)
 {
     return trainer && trainer->evaluated ? leat_class_metrics_classes(&trainer->model) : 0;
 }
@@ -201,6 +201,6 @@ void leat_score_evaluated_class(const leat_trainer *trainer, int64_t i, leat_sco
     if (!out)
         return;
     *out = no_class;
-    if (i >= 0 && i < leat_score_evaluated(trainer))
+    if (i >= 0 && i < leat_score_n_evaluated(trainer))
         leat_class_metrics_get(trainer->classes, i, out);
 }

@@ -438,7 +438,7 @@ TEST(trained_models)
     assert_int_equal(info.samples, 0);
     leat_score_get_class(NULL, 0, &one);
     assert_int_equal(one.samples, 0);
-    assert_int_equal(leat_score_evaluated(NULL), 0);
+    assert_int_equal(leat_score_n_evaluated(NULL), 0);
     leat_score_evaluated_class(NULL, 0, &one);
     assert_int_equal(one.samples, 0);
     leat_score_evaluated_class(NULL, 0, NULL);

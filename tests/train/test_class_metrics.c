@@ -233,7 +233,7 @@ TEST(an_evaluation_has_the_bits_of_a_score)
     open_trainer(&plain, plan, "threads: 1");
     const leat_metrics without = evaluate(&plain, plan);
     assert_true(isnan(without.auc) && isnan(without.f1));
-    assert_int_equal(leat_score_evaluated(plain.trainer), 0);
+    assert_int_equal(leat_score_n_evaluated(plain.trainer), 0);
     for (int threads = 1; threads <= 5; threads += 2)
         for (int b = 0; b < 3; b++) {
             leat_plan *eval = open_plan(batches[b]);
@@ -243,7 +243,7 @@ TEST(an_evaluation_has_the_bits_of_a_score)
             leat_score_info info;
             snprintf(options, sizeof options, "threads: %d, metrics: [f1, auc]", threads);
             open_trainer(&f, plan, options);
-            assert_int_equal(leat_score_evaluated(f.trainer), 0);
+            assert_int_equal(leat_score_n_evaluated(f.trainer), 0);
             evaluate(&f, eval);
             const leat_metrics m = evaluate(&f, eval);
             score_all(&f, eval, &score);
@@ -252,7 +252,7 @@ TEST(an_evaluation_has_the_bits_of_a_score)
             assert_true(fabs(m.loss - without.loss) < 1e-6 && m.accuracy == without.accuracy);
             assert_true(info.precision == m.precision && info.recall == m.recall);
             assert_true(info.f1 == m.f1 && info.auc == m.auc && m.auc > 0 && m.auc < 1);
-            assert_int_equal(leat_score_evaluated(f.trainer), CLASSES);
+            assert_int_equal(leat_score_n_evaluated(f.trainer), CLASSES);
             assert_int_equal(info.n_labels, CLASSES);
             for (int k = 0; k <= CLASSES; k++) {
                 leat_score_class x, y;

@@ -22,7 +22,7 @@ static void add_metrics(json_t *one, const char *loss, const char *accuracy,
 /* Of the evaluation; null where nobody asked. */
 static void add_classes(json_t *one, const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
     leat_json_real(one, "eval_precision", n > 0 ? e->eval.precision : NAN);
     leat_json_real(one, "eval_recall", n > 0 ? e->eval.recall : NAN);
     leat_json_real(one, "eval_f1", n > 0 ? e->eval.f1 : NAN);
@@ -106,7 +106,7 @@ static void print_meter(const leat_train_epoch *e)
 /* A line below the epoch's, if metrics over classes were asked for. */
 static void print_classes(const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
     leat_classes_absent absent = { .n = 0 };
     char text[LEAT_CLASSES_TEXT];
     if (n == 0)

@@ -66,7 +66,7 @@ static int bring(leat_net *net, leat_partition_part *p, const leat_net_rows *row
 
 static float *wanted_grad(const leat_partition_part *p)
 {
-    return p->gives_grad ? leat_carry_source(&p->carries[LEAT_CARRY_GRAD]) : NULL;
+    return p->gives_grad ? leat_carry_buffer(&p->carries[LEAT_CARRY_GRAD]) : NULL;
 }
 
 static int forward(leat_net *net, const leat_net_rows *rows, const leat_net_step *how,
@@ -80,7 +80,7 @@ static int forward(leat_net *net, const leat_net_rows *rows, const leat_net_step
         leat_net_step mine = *how;
         mine.phase = last || !how->train ? LEAT_NET_WHOLE : LEAT_NET_FORWARD;
         mine.logits = last ? how->logits : NULL;
-        mine.output = last ? NULL : leat_carry_source(&p[1].carries[LEAT_CARRY_X]);
+        mine.output = last ? NULL : leat_carry_buffer(&p[1].carries[LEAT_CARRY_X]);
         mine.input_grad = last && how->train ? wanted_grad(p) : NULL;
         if ((rc = bring(net, p, rows, &x, err)) == LEAT_OK)
             rc = run(net, p, 0, &mine, err);

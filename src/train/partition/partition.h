@@ -38,7 +38,7 @@ typedef struct leat_partition_span {
 typedef struct leat_carry {
     const leat_place *from, *to;
     size_t row_bytes, bytes; /* bytes: of a full batch; 0: it needs no memory */
-    bool made;               /* a net writes it, into leat_carry_source(); else it is the batch's */
+    bool made;               /* a net writes it, into leat_carry_buffer(); else it is the batch's */
     char *host, *there, *here;    /* memory: pinned; of `from`, `to`. NULL: not needed */
     leat_partition_span down, up; /* copies to the host, from it */
 } leat_carry;
@@ -94,7 +94,8 @@ leat_carry leat_carry_plan(const leat_place *from, const leat_place *to, size_t 
                            int64_t rows, bool made);
 int leat_carry_open(leat_carry *carry, leat_error *err);
 void leat_carry_close(leat_carry *carry);
-float *leat_carry_source(const leat_carry *carry);
+/* Where the net on `from` writes the rows of a carry that is `made`. */
+float *leat_carry_buffer(const leat_carry *carry);
 static inline bool leat_carry_crosses(const leat_carry *carry)
 {
     return carry->from != carry->to;

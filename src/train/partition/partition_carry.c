@@ -113,7 +113,7 @@ void leat_carry_close(leat_carry *c)
     leat_partition_span_close(&c->up);
 }
 
-float *leat_carry_source(const leat_carry *c)
+float *leat_carry_buffer(const leat_carry *c)
 {
     return (float *)(void *)(c->there ? c->there : c->host);
 }
