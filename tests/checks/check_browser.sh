@@ -28,11 +28,17 @@ sed 's|</body>|<script>addEventListener("load", function () {\
         (getComputedStyle(document.body).backgroundColor == "rgb(26, 26, 25)");\
     });</script></body>|' "$tmp/page.html" >"$tmp/test.html"
 
-look() { # size, what the title must say, option...
-    size=$1 expected=$2
-    shift 2
+# A window is 500 wide at least; a frame can be a phone's.
+cat >"$tmp/phone.html" <<'PAGE'
+<iframe src="test.html" style="width: 400px; height: 900px; border: 0"></iframe>
+<script>addEventListener("load", () => { document.title = frames[0].document.title; });</script>
+PAGE
+
+look() { # page, size, what the title must say, option...
+    page=$1 size=$2 expected=$3
+    shift 3
     timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$tmp/profile" \
-        --enable-logging=stderr --window-size="$size" "$@" --dump-dom "file://$tmp/test.html" >"$tmp/dom" 2>"$tmp/log" ||
+        --enable-logging=stderr --window-size="$size" "$@" --allow-file-access-from-files --dump-dom "file://$tmp/$page" >"$tmp/dom" 2>"$tmp/log" ||
         { tail -5 "$tmp/log"; echo "the browser failed at $size"; exit 1; }
     if grep 'CONSOLE' "$tmp/log"; then
         echo "the browser complains at $size"
@@ -41,7 +47,7 @@ look() { # size, what the title must say, option...
     title=$(sed -n 's|.*<title>\(charts [^<]*\)</title>.*|\1|p' "$tmp/dom" | head -1)
     [ "$title" = "$expected" ] || { echo "at $size: '$title' instead of '$expected'"; exit 1; }
 }
-look 1100,900 "charts $figures of $figures, too wide false, dark false"
-look 500,900 "charts $figures of $figures, too wide false, dark false"
-look 1100,900 "charts $figures of $figures, too wide false, dark true" --blink-settings=preferredColorScheme=0
+look test.html 1100,900 "charts $figures of $figures, too wide false, dark false"
+look phone.html 500,900 "charts $figures of $figures, too wide false, dark false"
+look test.html 1100,900 "charts $figures of $figures, too wide false, dark true" --blink-settings=preferredColorScheme=0
 echo "$figures charts seen in $("$browser" --version 2>/dev/null | head -1)"
