@@ -46,6 +46,11 @@ TEST(which_jobs_may_shuffle_in_blocks)
         { "threads: 2", "shuffle", "" }, /* the file is kept */
         { SMALL, "{take: 4000}", "" },
         { SMALL, "{shuffle: {block: 7}}", "" },
+        { SMALL, "{shuffle: {block: 500}}", "pipeline.shuffle.block=N " },
+        { SMALL, "{shuffle: {block: 500, window: 2000}}",
+          "pipeline.shuffle.block=N pipeline.shuffle.window=auto " },
+        { SMALL, "{shuffle: {block: 500, streams: 2}}", "" },
+        { "memory: 4MiB, threads: 2", "{shuffle: {block: 20, window: 2000}}", "" },
         { SMALL, "{shuffle: {window: 70}}", "" },
         { SMALL, "shuffle, {shuffle: {seed: 5}}", "" },
         { SMALL, "shuffle, cache", "" },

@@ -28,9 +28,10 @@
 #define KEEP_PART     4           /* a pass needs 1 / KEEP_PART of all records */
 #define KEEP_BORDERS  (144 << 10) /* of a block: what its pieces hold of its neighbours */
 #define KEEP_SHARE    2           /* kept files take at most 1 / KEEP_SHARE of the limit */
-#define BLOCK_BYTES   (256 << 10) /* of a block that is worth a read of its own */
-#define BLOCKS        16          /* of a window, if only the block is given */
-#define SCRATCH_SHARE 4           /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define ROUND_UP      1.006 /* bytes that are enough when they are printed with three digits */
+#define BLOCK_BYTES   (256 << 10)        /* of a block that is worth a read of its own */
+#define BLOCKS        16                 /* of a window, if only the block is given */
+#define SCRATCH_SHARE 4                  /* all scratch is 1 / SCRATCH_SHARE of a short limit */
 #define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------- */
@@ -304,25 +305,31 @@ static bool shuffles_globally(const leat_order *order)
     return false;
 }
 
-/* Says what a global shuffle costs whose files do not fit, and what costs less. */
+/* Says what a shuffle costs whose files, or windows, do not fit, and what costs less. */
 static void decide_shuffle(const leat_budget_division *d)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
+    const bool is_global = shuffles_globally(&plan->order);
     const uint64_t block = BLOCK_BYTES / (uint64_t)(plan->probe.mean_bytes + 1) + 1;
     const int64_t kept = blocks_bytes(plan, block, BLOCKS * block);
+    const int64_t all = (int64_t)plan->source->keep_bytes;
+    const int64_t parts = is_global ? all : parts_bytes(plan), needs = parts < all ? parts : all;
+    const int64_t others = b->total_bytes - b->read_bytes, share = KEEP_SHARE * needs;
+    const int64_t enough = share > needs + others ? share : needs + others;
     char pieces[100] = "";
-    if (!would_keep(plan) || b->kept_bytes || !shuffles_globally(&plan->order))
+    if (!would_keep(plan) || b->kept_bytes || !needs)
         return;
-    if (kept && kept <= b->limit_bytes / KEEP_SHARE)
+    if (kept && kept <= b->limit_bytes / KEEP_SHARE &&
+        (is_global || find_blocks(&plan->order)->shuffle.streams == 1))
         snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
                  (unsigned long long)block, leat_figure_bytes((double)kept).text);
     leat_budget_decide(b, "shuffle", 0, "",
-                       "reads each record alone, with a call to the kernel: %s of files exceed "
+                       "reads each record alone, with a call to the kernel: %s of files%s exceed "
                        "half the limit. engine.memory: %s keeps them%s",
-                       leat_figure_bytes((double)plan->source->keep_bytes).text,
-                       leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text,
-                       pieces);
+                       leat_figure_bytes((double)needs).text,
+                       needs == all ? "" : ", for two windows,",
+                       leat_figure_bytes(ROUND_UP * (double)enough).text, pieces);
 }
 
 static void set_limit(const leat_budget_division *d)

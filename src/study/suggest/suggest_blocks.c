@@ -24,9 +24,15 @@ static bool lacks_or_is(const leat_config *config, const char *path, const char 
     return !leat_suggest_get(config, path, text, sizeof text) || !strcmp(text, value);
 }
 
-/* One shuffle, of samples and of all of them. */
-static bool shuffles_globally(const leat_suggest_about *about)
+static unsigned long long good_block(const leat_source_info *source)
 {
+    return BLOCK_BYTES / (source->mean_bytes + 1) + 1;
+}
+
+/* One shuffle of samples: of all of them, or in larger blocks. */
+static bool shuffles_widely(const leat_suggest_about *about, const leat_source_info *source)
+{
+    char block[32];
     const leat_stage_info *stage;
     int32_t n_shuffles = 0, of_batches = 0;
     for (int32_t i = 0; (stage = leat_plan_stage(about->arm->plan, i)); i++)
@@ -35,8 +41,11 @@ static bool shuffles_globally(const leat_suggest_about *about)
             of_batches += stage->batches;
         }
     return n_shuffles == 1 && !of_batches &&
-           lacks_or_is(about->config, "pipeline.shuffle.block", "none") &&
-           lacks_or_is(about->config, "pipeline.shuffle.window", "auto");
+           lacks_or_is(about->config, "pipeline.shuffle.streams", "1") &&
+           (lacks_or_is(about->config, "pipeline.shuffle.block", "none")
+                ? lacks_or_is(about->config, "pipeline.shuffle.window", "auto")
+                : leat_suggest_get(about->config, "pipeline.shuffle.block", block, sizeof block) &&
+                      strtoull(block, NULL, 10) > good_block(source));
 }
 
 static bool keeps_files(const leat_arm *arm)
@@ -54,7 +63,7 @@ bool leat_suggest_blocks_apply(const leat_suggest_about *about)
     leat_source_info source;
     leat_plan_source(about->arm->plan, &source);
     return source.name && !strcmp(source.name, "tfrecord") && source.mean_bytes > 0 &&
-           source.mean_bytes < RECORD_BYTES && shuffles_globally(about) &&
+           source.mean_bytes < RECORD_BYTES && shuffles_widely(about, &source) &&
            !leat_arm_has_cache(about->arm->plan) &&
            lacks_or_is(about->config, "engine.read_bytes", "0") &&
            lacks_or_is(about->config, "engine.io", "buffered") && !keeps_files(about->arm);
@@ -64,8 +73,9 @@ void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_sugges
 {
     leat_source_info source;
     leat_plan_source(about->arm->plan, &source);
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "%s%llu", block_path,
-             (unsigned long long)(BLOCK_BYTES / (source.mean_bytes + 1) + 1));
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "%s%llu", block_path, good_block(&source));
+    if (!lacks_or_is(about->config, "pipeline.shuffle.window", "auto"))
+        snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.shuffle.window=auto");
     if (!lacks_or_is(about->config, "engine.reader", "auto"))
         snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.reader=auto");
 }

@@ -323,6 +323,23 @@ TEST(without_memory_workers_read)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* What a decision advises: "engine.memory: 8.1 MB keeps them". */
+static void check_advice(const char *decision, const char *stages)
+{
+    char engine[64] = "";
+    float number;
+    const char *const advice = strstr(decision, "engine.memory: ");
+    assert_true(advice && sscanf(advice, "engine.memory: %f MB keeps", &number) == 1);
+    snprintf(engine, sizeof engine, "memory: %.2fMB", (double)number);
+    leat_plan *plan = plan_of("good", X, engine, stages);
+    leat_budget budget;
+    leat_error err;
+    check(leat_plan_budget(plan, NULL, &budget, &err), &err);
+    if (!budget.kept_bytes)
+        fail_msg("%s: %s", engine, decision);
+    leat_plan_close(&plan);
+}
+
 /* The files take 4 MB. */
 TEST(only_a_share_of_the_budget_is_for_files)
 {
@@ -334,6 +351,10 @@ TEST(only_a_share_of_the_budget_is_for_files)
         { "memory: 64 MiB", "  - shuffle\n  - batch: 10\n", true, "" },
         { "memory: 16 MiB", "  - shuffle\n  - batch: 10\n", true, "" },
         { "memory: 7 MiB", "  - shuffle\n  - batch: 10\n", false, "reads each record alone" },
+        { "memory: 7 MiB", "  - shuffle: {block: 600}\n  - batch: 10\n", false,
+          "of files exceed half the limit" },
+        { "memory: 4 MiB", "  - shuffle: {block: 1000, window: 2000}\n  - batch: 10\n", false,
+          "of files, for two windows, exceed half the limit" },
         { "memory: 7 MiB", "  - batch: 10\n", false, "" },
         { "memory: 64 MiB, read_bytes: 1 MiB", "  - shuffle\n  - batch: 10\n", false, "" },
         { "memory: 64 MiB, io: direct", "  - shuffle\n  - batch: 10\n", false, "" },
@@ -356,6 +377,8 @@ TEST(only_a_share_of_the_budget_is_for_files)
                 why = budget.decisions[k].reason;
         if (!strstr(why, cases[i].says) || !*why != !*cases[i].says)
             fail_msg("case %zu: '%s'", i, why);
+        if (*why)
+            check_advice(why, cases[i].stages);
         leat_plan_close(&plan);
     }
 }
