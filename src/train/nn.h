@@ -98,9 +98,9 @@ typedef struct leat_layer {
     /* NULL: one operation per element of the input; inputs and output move once each way. */
     void (*cost)(const void *options, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *cost);
-    /* Appends the primitives of layer i of the model to a program; see program.h. */
-    int (*forward)(leat_program *program, int32_t i);
-    int (*backward)(leat_program *program, int32_t i);
+    /* Append the primitives of layer i of the model to a program; see program.h. Out of memory sets program->failed. */
+    void (*forward)(leat_program *program, int32_t i);
+    void (*backward)(leat_program *program, int32_t i);
     /* Adds layer i to an ONNX graph; in: names of its inputs, NULL at the end; see export_onnx.h. NULL: it cannot. */
     void (*export_onnx)(struct leat_export_onnx *e, int32_t i, const char *const *in,
                         const char *out);

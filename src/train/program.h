@@ -55,10 +55,10 @@ int leat_program_place(leat_program *program, int64_t rows, leat_error *err);
 
 /* --- shared by the pooling layers: layers/avg_pool.c ---------------------------------------- */
 
-int leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window);
-int leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window);
-int leat_pool_forward(leat_program *p, int32_t i);
-int leat_pool_backward(leat_program *p, int32_t i);
+void leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window);
+void leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window);
+void leat_pool_forward(leat_program *p, int32_t i);
+void leat_pool_backward(leat_program *p, int32_t i);
 void leat_pool_export_onnx(struct leat_export_onnx *e, int32_t i, const char *const *in,
                            const char *out);
 

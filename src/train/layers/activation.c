@@ -34,23 +34,22 @@ float leat_layer_act_slope(const leat_model_layer *l)
                                                 : 0.0f;
 }
 
-static int append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1, int32_t out)
+static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1, int32_t out)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_prim_op *op = leat_program_op(p, prim, i, in0, in1, -1, out);
     op->act = l->layer->act;
     op->alpha = leat_layer_act_slope(l);
-    return LEAT_OK;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_set_out(p, i, y);
-    return append(p, LEAT_PRIM_ACT, i, leat_program_in(p, i, 0), -1, y);
+    append(p, LEAT_PRIM_ACT, i, leat_program_in(p, i, 0), -1, y);
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     const int32_t of = leat_act_from_output(p->model->layers[i].layer->act)
@@ -58,7 +57,6 @@ static int backward(leat_program *p, int32_t i)
                            : leat_program_in(p, i, 0);
     append(p, LEAT_PRIM_ACT_GRAD, i, leat_program_grad(p, i), of, dx);
     leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
 /* x * sigmoid(x); x/2 * (1 + erf(x / sqrt(2))): opset 17 has neither. */

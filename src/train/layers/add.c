@@ -21,7 +21,7 @@ static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *
     return LEAT_OK;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     int32_t sum = leat_program_in(p, i, 0);
@@ -34,14 +34,12 @@ static int forward(leat_program *p, int32_t i)
         sum = y;
     }
     leat_program_set_out(p, i, sum);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     for (int32_t k = 0; k < p->model->layers[i].n_inputs; k++)
         leat_program_give(p, i, k, leat_program_grad(p, i));
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -32,7 +32,7 @@ int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char
 }
 
 /* max_pool also writes the place of each maximum. */
-int leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+void leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t y = leat_program_tensor_new(p, &l->out);
@@ -42,10 +42,9 @@ int leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_slidi
     op->out[1] = places;
     op->window = *window;
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-int leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+void leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     const int32_t places =
@@ -53,7 +52,6 @@ int leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_
     leat_prim_op *op = leat_program_op(p, prim, i, leat_program_grad(p, i), places, -1, dx);
     op->window = *window;
     leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
 static bool is_max(const leat_model_layer *l)
@@ -61,20 +59,20 @@ static bool is_max(const leat_model_layer *l)
     return l->layer == &leat_layer_max_pool;
 }
 
-int leat_pool_forward(leat_program *p, int32_t i)
+void leat_pool_forward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_sliding s;
     (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
-    return leat_pool_slide(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL : LEAT_PRIM_AVG_POOL, &s);
+    leat_pool_slide(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL : LEAT_PRIM_AVG_POOL, &s);
 }
 
-int leat_pool_backward(leat_program *p, int32_t i)
+void leat_pool_backward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_sliding s;
     (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
-    return leat_pool_slide_back(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL_GRAD : LEAT_PRIM_AVG_POOL_GRAD,
+    leat_pool_slide_back(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL_GRAD : LEAT_PRIM_AVG_POOL_GRAD,
                                 &s);
 }
 

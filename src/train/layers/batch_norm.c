@@ -65,7 +65,7 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     to->backward_data = (leat_cost){ 11 * bytes / 4, 5 * bytes };
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const leat_shape *shape_ = &p->model->layers[i].out;
     const int32_t x = leat_program_in(p, i, 0), y = leat_program_tensor_new(p, shape_);
@@ -76,11 +76,10 @@ static int forward(leat_program *p, int32_t i)
     if (!fixed)
         op->saved = leat_program_save(p, shape_->dims[shape_->rank - 1]);
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
 /* Statistics that are kept are constants. */
-static int backward_fixed(leat_program *p, int32_t i)
+static void backward_fixed(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t dx = leat_program_wants(p, i, 0) ? leat_program_tensor_new(p, &l->in) : -1;
@@ -90,13 +89,14 @@ static int backward_fixed(leat_program *p, int32_t i)
         saved;
     if (dx >= 0)
         leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
-    if (leat_layer_is_fixed(&p->model->layers[i]))
-        return backward_fixed(p, i);
+    if (leat_layer_is_fixed(&p->model->layers[i])) {
+        backward_fixed(p, i);
+        return;
+    }
     const leat_shape *in = &p->model->layers[i].in;
     const int32_t dx = leat_program_tensor_new(p, in);
     leat_prim_op *op = leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),
@@ -104,7 +104,6 @@ static int backward(leat_program *p, int32_t i)
     leat_program_fuse(p, i, op);
     op->saved = leat_program_saved(p, i);
     leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

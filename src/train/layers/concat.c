@@ -45,7 +45,7 @@ static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in, int32
     op->width = (int32_t)width;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t y = leat_program_tensor_new(p, &l->out);
@@ -53,10 +53,9 @@ static int forward(leat_program *p, int32_t i)
     for (int32_t k = 0; k < l->n_inputs; channel += channels_of(p, i, k++))
         append(p, LEAT_PRIM_JOIN, i, leat_program_in(p, i, k), y, channel, channels_of(p, i, k));
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     int64_t channel = 0;
@@ -69,7 +68,6 @@ static int backward(leat_program *p, int32_t i)
         append(p, LEAT_PRIM_PART, i, leat_program_grad(p, i), dx, channel, channels_of(p, i, k));
         leat_program_give(p, i, k, dx);
     }
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -117,15 +117,14 @@ static leat_prim_op *append(leat_program *p, leat_prim prim, int32_t i, int32_t 
     return op;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_fuse(p, i, append(p, LEAT_PRIM_CONV, i, leat_program_in(p, i, 0), -1, y));
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
@@ -136,7 +135,6 @@ static int backward(leat_program *p, int32_t i)
         append(p, LEAT_PRIM_CONV_GRAD_DATA, i, dy, -1, dx);
         leat_program_give(p, i, 0, dx);
     }
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -55,16 +55,15 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_fuse(p, i,
                       leat_program_op(p, LEAT_PRIM_DENSE, i, leat_program_in(p, i, 0), -1, -1, y));
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
     if (leat_program_learns(p, i))
@@ -74,7 +73,6 @@ static int backward(leat_program *p, int32_t i)
         leat_program_op(p, LEAT_PRIM_DENSE_GRAD_DATA, i, dy, -1, -1, dx);
         leat_program_give(p, i, 0, dx);
     }
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -42,16 +42,14 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     *to = (leat_layer_cost){ 0 };
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     leat_program_set_out(p, i, leat_program_in(p, i, 0));
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     leat_program_give(p, i, 0, leat_program_grad(p, i));
-    return LEAT_OK;
 }
 
 /* Our rows of an image have its channels innermost. */

@@ -14,16 +14,16 @@ static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *
     return leat_nn_want_image(in, "global_avg_pool", err);
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const leat_sliding s = leat_sliding_whole(&p->model->layers[i].in);
-    return leat_pool_slide(p, i, LEAT_PRIM_AVG_POOL, &s);
+    leat_pool_slide(p, i, LEAT_PRIM_AVG_POOL, &s);
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const leat_sliding s = leat_sliding_whole(&p->model->layers[i].in);
-    return leat_pool_slide_back(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
+    leat_pool_slide_back(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -38,23 +38,21 @@ static float epsilon_of(const leat_program *p, int32_t i)
     return ((const leat_layer_norm_options *)p->model->layers[i].options)->epsilon;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_op(p, LEAT_PRIM_LAYER_NORM, i, leat_program_in(p, i, 0), -1, -1, y)->epsilon =
         epsilon_of(p, i);
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     leat_program_op(p, LEAT_PRIM_LAYER_NORM_GRAD, i, leat_program_grad(p, i),
                     leat_program_in(p, i, 0), leat_program_out(p, i), dx)
         ->epsilon = epsilon_of(p, i);
     leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
 /* Normalises each pixel over its channels: the last dim, in a layout with channels last. */

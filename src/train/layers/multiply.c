@@ -16,16 +16,14 @@ static int32_t append(leat_program *p, int32_t i, int32_t from)
     return to;
 }
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     leat_program_set_out(p, i, append(p, i, leat_program_in(p, i, 0)));
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     leat_program_give(p, i, 0, append(p, i, leat_program_grad(p, i)));
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)

@@ -4,21 +4,19 @@
 #include "train/export_onnx.h"
 #include "train/program.h"
 
-static int forward(leat_program *p, int32_t i)
+static void forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_op(p, LEAT_PRIM_SOFTMAX, i, leat_program_in(p, i, 0), -1, -1, y);
     leat_program_set_out(p, i, y);
-    return LEAT_OK;
 }
 
-static int backward(leat_program *p, int32_t i)
+static void backward(leat_program *p, int32_t i)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     leat_program_op(p, LEAT_PRIM_SOFTMAX_GRAD, i, leat_program_grad(p, i), leat_program_out(p, i),
                     -1, dx);
     leat_program_give(p, i, 0, dx);
-    return LEAT_OK;
 }
 
 static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
