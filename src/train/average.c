@@ -11,31 +11,26 @@
 
 #include "nn_kind.h"
 
-typedef struct ema_options {
-    double decay;
+typedef struct average_options {
+    double decay, power;
     int64_t every;
     int32_t warmup;
-} ema_options;
+} average_options;
 
 static const leat_option ema_table[] = {
-    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 0.999999,
+    LEAT_OPTION_F64(average_options, decay, "0.999", 0, 0.999999,
                     "share of the average that is kept each time"),
-    LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two averagings"),
-    LEAT_OPTION_BOOL(ema_options, warmup, "false",
+    LEAT_OPTION_I64(average_options, every, "1", 1, 1e9, "updates between two averagings"),
+    LEAT_OPTION_BOOL(average_options, warmup, "false",
                      "the k-th averaging keeps at most (1 + k) / (10 + k) of the average"),
     LEAT_OPTION_END
 };
 
-typedef struct lookahead_options {
-    int64_t every;
-    double decay, power;
-} lookahead_options;
-
 static const leat_option lookahead_table[] = {
-    LEAT_OPTION_I64(lookahead_options, every, "5", 1, 1e9, "updates between two averagings"),
-    LEAT_OPTION_F64(lookahead_options, decay, "0.7737809375", 0, 0.999999,
+    LEAT_OPTION_I64(average_options, every, "5", 1, 1e9, "updates between two averagings"),
+    LEAT_OPTION_F64(average_options, decay, "0.7737809375", 0, 0.999999,
                     "share of the average that is kept at the end of the run"),
-    LEAT_OPTION_F64(lookahead_options, power, "3", 0, 100,
+    LEAT_OPTION_F64(average_options, power, "3", 0, 100,
                     "the share is decay × (part of the run done)^power; 0: always decay"),
     LEAT_OPTION_END
 };
@@ -50,26 +45,9 @@ const leat_kind *leat_average_kind(size_t i)
     return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
 }
 
-static void set_ema(leat_average *average, const void *options)
-{
-    const ema_options *o = options;
-    average->decay = o->decay;
-    average->every = o->every;
-    average->warmup = o->warmup != 0;
-}
-
-static void set_lookahead(leat_average *average, const void *options)
-{
-    const lookahead_options *o = options;
-    average->decay = o->decay;
-    average->every = o->every;
-    average->power = o->power;
-}
-
 int leat_average_init(leat_average *average, const leat_node *node, const leat_run_length *run,
                       leat_error *err)
 {
-    static const size_t sizes[] = { sizeof(ema_options), sizeof(lookahead_options) };
     const leat_node *options = NULL;
     void *values = NULL;
     size_t at = 0;
@@ -79,10 +57,15 @@ int leat_average_init(leat_average *average, const leat_node *node, const leat_r
         return LEAT_OK;
     int rc = leat_nn_kind_find(node, "average", leat_average_kind, &at, &options, err);
     if (rc == LEAT_OK)
-        rc = leat_nn_kind_options(options, node, "average", &kinds[at], sizes[at], &values, err);
+        rc = leat_nn_kind_options(options, node, "average", &kinds[at], sizeof(average_options),
+                                  &values, err);
     if (rc == LEAT_OK) {
+        const average_options *o = values;
         average->mode = (leat_average_mode)(at + 1);
-        (at ? set_lookahead : set_ema)(average, values);
+        average->decay = o->decay;
+        average->power = o->power;
+        average->every = o->every;
+        average->warmup = o->warmup != 0;
     }
     free(values);
     if (rc == LEAT_OK && average->power > 0 && average->length == 0)
