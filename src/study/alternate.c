@@ -13,7 +13,7 @@ static int run_round(const leat_alternate *a, int32_t round, leat_error *err)
 
 int leat_alternate_run(leat_alternate *a, leat_error *err)
 {
-    leat_other_processes before, after;
+    leat_usage before, after;
     bool enough = false;
     int rc = LEAT_OK;
     leat_other_processes_look("", &before);

@@ -16,7 +16,7 @@
 
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
 
-static void add_line(const char *line, const cpu_set_t *ours, leat_other_processes *out)
+static void add_line(const char *line, const cpu_set_t *ours, leat_usage *out)
 {
     unsigned cpu;
     long long t[N_TICKS];
@@ -55,12 +55,12 @@ static int64_t throttled_ns(const char *root)
     return 0;
 }
 
-void leat_other_processes_look(const char *root, leat_other_processes *out)
+void leat_other_processes_look(const char *root, leat_usage *out)
 {
     char path[512], line[512] = "";
     struct timespec own;
     cpu_set_t ours;
-    *out = (leat_other_processes){ .n_cpus = 1 };
+    *out = (leat_usage){ .n_cpus = 1 };
     CPU_ZERO(&ours);
     if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than fit: not known */
         return;
@@ -179,14 +179,13 @@ int64_t leat_other_processes_descendants_ns(const char *root)
 
 /* --- between two looks ------------------------------------------------------------------------- */
 
-double leat_other_processes_throttled(const leat_other_processes *from,
-                                      const leat_other_processes *to)
+double leat_other_processes_throttled(const leat_usage *from, const leat_usage *to)
 {
     const int64_t ns = to->throttled_ns - from->throttled_ns, wall = to->at_ns - from->at_ns;
     return ns > 0 && wall > 0 ? (double)ns / (double)wall : 0;
 }
 
-double leat_other_processes_taken(const leat_other_processes *from, const leat_other_processes *to)
+double leat_other_processes_taken(const leat_usage *from, const leat_usage *to)
 {
     const int64_t all = to->all_ns - from->all_ns;
     const int64_t others = to->busy_ns - from->busy_ns - (to->own_ns - from->own_ns);

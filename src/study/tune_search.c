@@ -358,7 +358,7 @@ static void say(leat_tune_result *out)
 
 static int tune(struct study *study, leat_error *err)
 {
-    leat_other_processes before, after;
+    leat_usage before, after;
     int rc;
     leat_other_processes_look("", &before);
     study->out->cores = before.n_cpus;

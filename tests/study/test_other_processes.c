@@ -11,8 +11,8 @@ enum { MS = 1000000 };
 
 TEST(others_are_what_is_busy_and_not_ours)
 {
-    const leat_other_processes from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
-    leat_other_processes to = from;
+    const leat_usage from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
+    leat_usage to = from;
     to.all_ns += 2000LL * MS; /* a second of two CPUs */
     to.busy_ns += 1500 * MS;
     to.own_ns = 500 * MS;
@@ -25,7 +25,7 @@ TEST(others_are_what_is_busy_and_not_ours)
 TEST(only_our_cpus_count)
 {
     char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
-    leat_other_processes look;
+    leat_usage look;
     assert_non_null(mkdtemp(root));
     leat_other_processes_look(root, &look); /* no file */
     assert_true(look.all_ns == 0 && look.n_cpus >= 1);

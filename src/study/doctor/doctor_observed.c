@@ -20,16 +20,10 @@ struct use {
 
 void leat_usage_now(leat_usage *out)
 {
-    leat_other_processes look;
     if (!out)
         return;
-    leat_other_processes_look("", &look);
-    *out = (leat_usage){ .n_cpus = look.n_cpus,
-                         .at_ns = look.at_ns,
-                         .own_ns = look.own_ns + leat_other_processes_descendants_ns(""),
-                         .busy_ns = look.busy_ns,
-                         .all_ns = look.all_ns,
-                         .throttled_ns = look.throttled_ns };
+    leat_other_processes_look("", out);
+    out->own_ns += leat_other_processes_descendants_ns("");
 }
 
 /* --- rounds ------------------------------------------------------------------------------------ */
@@ -79,22 +73,9 @@ static void add(struct use *sum, const leat_observed_run *run)
     sum->cpu_ns += (double)(run->to.own_ns - run->from.own_ns);
 }
 
-static leat_other_processes looked(const leat_usage *u)
-{
-    return (leat_other_processes){ .n_cpus = u->n_cpus,
-                                   .busy_ns = u->busy_ns,
-                                   .all_ns = u->all_ns,
-                                   .own_ns = u->own_ns,
-                                   .at_ns = u->at_ns,
-                                   .throttled_ns = u->throttled_ns };
-}
-
 double leat_usage_others(const leat_usage *from, const leat_usage *to)
 {
-    if (!from || !to)
-        return 0;
-    const leat_other_processes first = looked(from), last = looked(to);
-    return leat_other_processes_taken(&first, &last);
+    return from && to ? leat_other_processes_taken(from, to) : 0;
 }
 
 /* From the first look to the last: ticks are too coarse for single runs. */
@@ -109,10 +90,9 @@ static void look_around(const leat_observed *o, leat_facts *f)
             to = runs[k]->to.at_ns > to->at_ns ? &runs[k]->to : to;
         }
     }
-    const leat_other_processes first = looked(from), last = looked(to);
-    f->cores = last.n_cpus;
+    f->cores = to->n_cpus;
     f->taken = leat_usage_others(from, to);
-    f->throttled = f->cores > 0 ? leat_other_processes_throttled(&first, &last) / f->cores : 0;
+    f->throttled = f->cores > 0 ? leat_other_processes_throttled(from, to) / f->cores : 0;
 }
 
 /* --- facts ------------------------------------------------------------------------------------- */

@@ -123,7 +123,7 @@ static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
     const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
     leat_loader *loader = NULL;
     int64_t from = 0, to = 0, rows = 0, more;
-    leat_other_processes before, after;
+    leat_usage before, after;
     int rc = leat_loader_open(feed->plan, &options, &loader, err);
     for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
         rc = take(loader, &from, &more, err);
@@ -238,7 +238,7 @@ static int run_rounds(struct study *study, leat_error *err)
 static int choose_feeds(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
-    leat_other_processes now;
+    leat_usage now;
     int32_t most;
     int rc;
     leat_other_processes_look("", &now);

@@ -34,7 +34,8 @@ float leat_layer_act_slope(const leat_model_layer *l)
                                                 : 0.0f;
 }
 
-static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1, int32_t out)
+static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
+                   int32_t out)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_prim_op *op = leat_program_op(p, prim, i, in0, in1, -1, out);

@@ -72,8 +72,7 @@ void leat_pool_backward(leat_program *p, int32_t i)
     const leat_model_layer *l = &p->model->layers[i];
     leat_sliding s;
     (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
-    leat_pool_slide_back(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL_GRAD : LEAT_PRIM_AVG_POOL_GRAD,
-                                &s);
+    leat_pool_slide_back(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL_GRAD : LEAT_PRIM_AVG_POOL_GRAD, &s);
 }
 
 void leat_pool_export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
