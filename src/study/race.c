@@ -13,49 +13,33 @@ static const double COUNTS = 1.02; /* a gain that is worth a line of config */
 static const double LARGE = 1.2; /* a gain that few rounds show */
 enum { SURE_ROUNDS = LEAT_RACE_MIN_ROUNDS + 2 };
 
-struct pair {
-    const leat_race *race;
-    size_t arm, base;
-};
-
-static double ratio_of(const void *arg, const size_t *rounds, size_t n)
+/* Rates of an arm over those of another, of each round that both have done. Returns how many. */
+static size_t ratios_of(const leat_race *race, size_t arm, size_t base,
+                        double out[LEAT_RACE_ROUNDS])
 {
-    const struct pair *p = arg;
-    double values[LEAT_RACE_ROUNDS];
+    const size_t a = race->done[arm], b = race->done[base], n = a < b ? a : b;
     for (size_t i = 0; i < n; i++)
-        values[i] = p->race->rates[p->arm][rounds[i]] / p->race->rates[p->base][rounds[i]];
-    return leat_median_of_real(values, n);
-}
-
-static double rate_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const struct pair *p = arg;
-    double values[LEAT_RACE_ROUNDS];
-    for (size_t i = 0; i < n; i++)
-        values[i] = p->race->rates[p->arm][rounds[i]];
-    return leat_median_of_real(values, n);
+        out[i] = race->rates[arm][i] / race->rates[base][i];
+    return n;
 }
 
 leat_estimate leat_race_rate(const leat_race *race, size_t arm)
 {
-    return leat_bootstrap_estimate(rate_of, &(struct pair){ race, arm, arm }, race->done[arm]);
+    return leat_bootstrap_median(race->rates[arm], race->done[arm]);
 }
 
 leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base)
 {
-    const size_t a = race->done[arm], b = race->done[base];
-    return leat_bootstrap_estimate(ratio_of, &(struct pair){ race, arm, base }, a < b ? a : b);
+    double ratios[LEAT_RACE_ROUNDS];
+    return leat_bootstrap_median(ratios, ratios_of(race, arm, base, ratios));
 }
 
 /* Computes no interval: that would cost more. */
 static double plain_ratio(const leat_race *race, size_t arm)
 {
-    const struct pair p = { race, arm, 0 };
-    const size_t a = race->done[arm], b = race->done[0], n = a < b ? a : b;
-    size_t all[LEAT_RACE_ROUNDS];
-    for (size_t i = 0; i < n; i++)
-        all[i] = i;
-    return n ? ratio_of(&p, all, n) : 0;
+    double ratios[LEAT_RACE_ROUNDS];
+    const size_t n = ratios_of(race, arm, 0, ratios);
+    return n ? leat_median_of_real(ratios, n) : 0;
 }
 
 /* The arm with the highest median ratio to arm 0 of those that are not out. */
