@@ -82,16 +82,20 @@ struct window {
     const leat_crossover_times *times;
     size_t first, end; /* sizes that the lines go through */
     int device;        /* that a statistic is of */
-    size_t size;
 };
 
+/* The times of a device at a size, one per round. */
+static const double *times_of(const leat_crossover_times *t, int device, size_t size)
+{
+    return &t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds];
+}
+
 /* Median over drawn rounds. */
-static double median_of(const leat_crossover_times *t, int device, size_t size,
-                        const size_t *rounds, size_t n)
+static double median_of(const double *ms, const size_t *rounds, size_t n)
 {
     double values[LEAT_BOOTSTRAP_MAX];
     for (size_t i = 0; i < n; i++)
-        values[i] = t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds + rounds[i]];
+        values[i] = ms[rounds[i]];
     return leat_median_of_real(values, n);
 }
 
@@ -100,30 +104,12 @@ static struct line line_of(const struct window *w, int device, const size_t *rou
     double x[LEAT_CROSSOVER_POINTS], y[LEAT_CROSSOVER_POINTS];
     for (size_t i = w->first; i < w->end; i++) {
         x[i - w->first] = (double)w->times->batches[i];
-        y[i - w->first] = median_of(w->times, device, i, rounds, n);
+        y[i - w->first] = median_of(times_of(w->times, device, i), rounds, n);
     }
     return fit_line(x, y, w->end - w->first);
 }
 
 /* --- statistics, as leat_bootstrap_estimate() takes them ---------------------------------------- */
-
-static double step_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const struct window *w = arg;
-    return median_of(w->times, w->device, w->size, rounds, n);
-}
-
-/* Time of device 1 divided by that of device 0, round by round. */
-static double ratio_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const struct window *w = arg;
-    const leat_crossover_times *t = w->times;
-    double values[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        values[i] = t->ms[(t->n_sizes + w->size) * t->n_rounds + rounds[i]] /
-                    t->ms[w->size * t->n_rounds + rounds[i]];
-    return leat_median_of_real(values, n);
-}
 
 static double alpha_of(const void *arg, const size_t *rounds, size_t n)
 {
@@ -152,10 +138,14 @@ static leat_estimate estimate(leat_statistic *statistic, const struct window *w)
 
 /* --- the result --------------------------------------------------------------------------------- */
 
+/* Compares the devices round by round. */
 int32_t leat_crossover_faster(const leat_crossover_times *times, size_t i)
 {
-    const struct window w = { .times = times, .size = i };
-    const leat_estimate ratio = estimate(ratio_of, &w);
+    const double *a = times_of(times, 0, i), *b = times_of(times, 1, i);
+    double ratios[LEAT_BOOTSTRAP_MAX];
+    for (size_t r = 0; r < times->n_rounds; r++)
+        ratios[r] = b[r] / a[r];
+    const leat_estimate ratio = leat_bootstrap_median(ratios, times->n_rounds);
     return ratio.low > 1 ? 0 : ratio.high < 1 ? 1 : -1;
 }
 
@@ -194,9 +184,11 @@ static void conclude_device(const struct window *window, int device, leat_crosso
     struct window w = *window;
     w.device = device;
     out->n_points = (int32_t)w.times->n_sizes;
-    for (w.size = 0; w.size < w.times->n_sizes; w.size++)
-        out->points[w.size] =
-            (leat_crossover_point){ w.times->batches[w.size], estimate(step_of, &w) };
+    for (size_t i = 0; i < w.times->n_sizes; i++)
+        out->points[i] = (leat_crossover_point){
+            w.times->batches[i],
+            leat_bootstrap_median(times_of(w.times, device, i), w.times->n_rounds)
+        };
     if (w.end - w.first < 2) {
         out->alpha_ms = out->points[0].step_ms;
         return;
