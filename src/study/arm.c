@@ -162,16 +162,27 @@ static int drive(leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps
     return LEAT_OK;
 }
 
+leat_step_times *leat_arm_more_times(leat_arm *arm, int32_t n, leat_error *err)
+{
+    leat_step_times *const larger =
+        realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
+    if (!larger) {
+        leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
+        return NULL;
+    }
+    arm->times = larger;
+    return larger + arm->n_times;
+}
+
 /* Waits for n steps and appends their times. */
 static int append_times(leat_arm *arm, int32_t n, leat_error *err)
 {
     if (arm->step_ns)
         return LEAT_OK; /* they are appended when they are made */
-    leat_step_times *larger = realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
-    if (!larger)
-        return leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
-    arm->times = larger;
-    const size_t got = leat_trainer_times(arm->trainer, larger + arm->n_times, (size_t)n);
+    leat_step_times *const times = leat_arm_more_times(arm, n, err);
+    if (!times)
+        return LEAT_E_NOMEM;
+    const size_t got = leat_trainer_times(arm->trainer, times, (size_t)n);
     arm->n_times += got;
     if (got != (size_t)n)
         return leat_fail(err, LEAT_E_INTERNAL, "the trainer measured %zu steps, not %d", got, n);
@@ -389,27 +400,17 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
 
 enum { RECORDED = 50 }; /* steps; a record takes 32 bytes for each kernel and launch */
 
-/* Steps as configured: a batch each. */
-static int steps(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error *err)
-{
-    leat_batch *batch;
-    int rc = LEAT_OK;
-    for (int32_t i = 0; i < n && rc == LEAT_OK; i++)
-        if ((rc = leat_arm_next(loader, &batch, err)) == LEAT_OK)
-            rc = leat_trainer_repeat(arm->trainer, batch, 1, err);
-    return rc;
-}
-
 static int run_recorded(leat_arm *arm, leat_error *why)
 {
     const int32_t n = arm->out->steps < RECORDED ? arm->out->steps : RECORDED;
     leat_loader *loader = NULL;
     leat_metrics metrics;
+    int32_t made;
     int rc = leat_trainer_record(arm->trainer, why);
     if (rc < 0)
         return rc;
     if ((rc = leat_arm_loader_open(arm, &loader, why)) == LEAT_OK)
-        rc = steps(arm, loader, arm->settle + n, why);
+        rc = drive(arm, loader, arm->settle + n, &made, why);
     if (rc == LEAT_OK) /* waits, and so sees what fails late */
         rc = leat_trainer_metrics(arm->trainer, &metrics, why);
     leat_trainer_recorded(arm->trainer, arm->settle, &arm->out->recorded);

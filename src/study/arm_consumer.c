@@ -3,7 +3,6 @@
  * arm_consumer.c: the step of a program that is not leat's, of known duration: it keeps a batch for arm->step_ns.
  * arm.c calls it in place of the trainer. Like a device of its own, it uses no cores but for waking up. */
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "arm.h"
@@ -22,19 +21,6 @@ static void wait_until(int64_t ns)
         ;
 }
 
-/* Room for n more steps; NULL: out of memory. */
-static leat_step_times *more_times(leat_arm *arm, int32_t n, leat_error *err)
-{
-    leat_step_times *const larger =
-        realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
-    if (!larger) {
-        leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
-        return NULL;
-    }
-    arm->times = larger;
-    return larger + arm->n_times;
-}
-
 static leat_step_times step_of(const leat_batch_info *info, int64_t from, int64_t to)
 {
     return (leat_step_times){ .asked_ns = info->asked_ns < from ? info->asked_ns : from,
@@ -47,7 +33,7 @@ static leat_step_times step_of(const leat_batch_info *info, int64_t from, int64_
 
 int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
-    leat_step_times *const times = more_times(arm, n, err);
+    leat_step_times *const times = leat_arm_more_times(arm, n, err);
     int64_t at = leat_clock_ns();
     for (int32_t i = 0; i < n && times; i++) {
         const int64_t from = at;
@@ -62,7 +48,7 @@ int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_err
 
 int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
-    leat_step_times *const times = more_times(arm, n, err);
+    leat_step_times *const times = leat_arm_more_times(arm, n, err);
     const int64_t from = leat_clock_ns();
     for (int32_t i = 0; i < n && times; i++)
         times[i] = step_of(leat_batch_get_info(batch), from + i * arm->step_ns,

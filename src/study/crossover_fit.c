@@ -185,10 +185,9 @@ static void conclude_device(const struct window *window, int device, leat_crosso
     w.device = device;
     out->n_points = (int32_t)w.times->n_sizes;
     for (size_t i = 0; i < w.times->n_sizes; i++)
-        out->points[i] = (leat_crossover_point){
-            w.times->batches[i],
-            leat_bootstrap_median(times_of(w.times, device, i), w.times->n_rounds)
-        };
+        out->points[i] = (leat_crossover_point){ w.times->batches[i],
+                                                 leat_bootstrap_median(times_of(w.times, device, i),
+                                                                       w.times->n_rounds) };
     if (w.end - w.first < 2) {
         out->alpha_ms = out->points[0].step_ms;
         return;
