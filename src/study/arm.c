@@ -35,6 +35,15 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
+int leat_arm_configure(leat_arm *arm, leat_compare_arm *out, int32_t n, const leat_config *config,
+                       const char *device, leat_error *err)
+{
+    int rc = leat_arm_init(arm, out, n, err);
+    if (rc == LEAT_OK)
+        rc = leat_config_copy(config, &arm->config, err);
+    return rc == LEAT_OK && device ? leat_arm_set_device(arm->config, device, err) : rc;
+}
+
 /* Where the config is read, the name would be reported as that of a --set. The number of a GPU is not checked here,
  * because opening one takes long and is measured later. */
 static int check_device(const char *name, leat_error *err)

@@ -101,6 +101,9 @@ int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 int leat_arm_set_device(leat_config *config, const char *device, leat_error *err);
 /* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
+/* The same, and sets arm->config to a copy, with this device; NULL: with its own. The errors of both, LEAT_E_NOMEM */
+int leat_arm_configure(leat_arm *arm, leat_compare_arm *out, int32_t n, const leat_config *config,
+                       const char *device, leat_error *err);
 /* Opens plan, device and trainer of arm->config, which the caller has set. With arm->step_ns no trainer and, in the
  * device's place, host memory. */
 int leat_arm_open(leat_arm *arm, leat_error *err);

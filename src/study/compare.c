@@ -57,10 +57,8 @@ static void name_value(leat_compare_arm *out, const leat_vary *vary, leat_vary_s
 static int configure(struct study *study, size_t i, const leat_config *config, leat_error *err)
 {
     leat_arm *arm = &study->arms[i];
-    const char *device = study->options.device;
-    int rc = leat_config_copy(config, &arm->config, err);
-    if (rc == LEAT_OK && device)
-        rc = leat_arm_set_device(arm->config, device, err);
+    int rc = leat_arm_configure(arm, &study->result->arms[i], study->result->rounds, config,
+                                study->options.device, err);
     for (size_t v = 0; v < study->n_varies && rc == LEAT_OK; v++) {
         const leat_vary *vary = &study->varies[v];
         const leat_vary_slice value = leat_vary_value(study->varies, study->n_varies, i, v);
@@ -138,11 +136,6 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
         return rc;
     study->result->n_arms = (int32_t)n_arms;
     study->result->rounds = study->options.rounds ? study->options.rounds : MOST_ROUNDS;
-    for (size_t i = 0; i < n_arms; i++) {
-        rc = leat_arm_init(&study->arms[i], &study->result->arms[i], study->result->rounds, err);
-        if (rc < 0)
-            return rc;
-    }
     return LEAT_OK;
 }
 

@@ -54,18 +54,15 @@ static int set(leat_config *config, leat_error *err, const char *path, const cha
     return leat_config_set_as(config, text, path, err);
 }
 
-/* A copy of the config for one device and batch size, without prefetch. */
-static int configure(const struct study *study, int device, int64_t batch, leat_config **out,
-                     leat_error *err)
+/* Sets the batch size and turns prefetch off. */
+static int set_batch(leat_config *config, int64_t batch, leat_error *err)
 {
     char size[32];
     leat_text(size, sizeof size, "%lld", (long long)batch);
-    int rc = leat_config_copy(study->config, out, err);
-    if (rc < 0 || (rc = leat_arm_set_device(*out, study->devices[device], err)) < 0 ||
-        (rc = set(*out, err, "pipeline.batch.size", size)) < 0)
-        return rc;
-    (void)set(*out, NULL, "pipeline.prefetch.batches", "0"); /* it may have no such stage */
-    return LEAT_OK;
+    const int rc = set(config, err, "pipeline.batch.size", size);
+    if (rc == LEAT_OK) /* it may have no such stage */
+        (void)set(config, NULL, "pipeline.prefetch.batches", "0");
+    return rc;
 }
 
 static int in_arm(const struct study *study, int device, int64_t batch, int rc, leat_error *err)
@@ -80,9 +77,10 @@ static int open_arm(struct study *study, int device, int64_t batch, size_t n_rou
 {
     int rc;
     out->steps = study->options.steps ? study->options.steps : MOST_STEPS;
-    if ((rc = leat_arm_init(arm, out, (int32_t)n_rounds, err)) < 0 ||
-        (rc = configure(study, device, batch, &arm->config, err)) < 0 ||
-        (rc = leat_arm_open(arm, err)) < 0 || (rc = leat_arm_warm_step(arm, err)) < 0)
+    if ((rc = leat_arm_configure(arm, out, (int32_t)n_rounds, study->config, study->devices[device],
+                                 err)) < 0 ||
+        (rc = set_batch(arm->config, batch, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
+        (rc = leat_arm_warm_step(arm, err)) < 0)
         return in_arm(study, device, batch, rc, err);
     return LEAT_OK;
 }

@@ -52,8 +52,7 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     memset(trial, 0, sizeof *trial);
     arm->input_only = how->input_only;
     arm->step_ns = job->step_ns;
-    if ((rc = leat_arm_init(arm, &trial->result, how->rounds, err)) < 0 ||
-        (rc = leat_config_copy(job->config, &arm->config, err)) < 0 ||
+    if ((rc = leat_arm_configure(arm, &trial->result, how->rounds, job->config, NULL, err)) < 0 ||
         (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
         (rc = check_memory(job, how, arm, err)) < 0 ||
         (!how->step_only && (rc = fill(job, how, trial, err)) < 0))

@@ -81,10 +81,8 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
     int rc;
     memset(out, 0, sizeof *out);
     out->steps = MIN_STEPS;
-    if ((rc = leat_arm_init(arm, out, LEAT_RACE_ROUNDS, err)) < 0 ||
-        (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
-        (study->options.device &&
-         (rc = leat_arm_set_device(arm->config, study->options.device, err)) < 0) ||
+    if ((rc = leat_arm_configure(arm, out, LEAT_RACE_ROUNDS, study->config, study->options.device,
+                                 err)) < 0 ||
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0)
         return rc;
     return leat_arm_total_open(&study->total, arm, err);

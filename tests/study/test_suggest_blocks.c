@@ -117,9 +117,8 @@ TEST(a_block_whose_runs_do_not_end_in_time_is_not_tried)
     leat_arm arm = { .warmup_ns = 100000000 };
     leat_error err = { 0 };
     suggest_job job = open_job(SMALL, "shuffle, " STAGES);
-    if (leat_config_copy(job.config, &arm.config, &err) < 0 ||
-        leat_arm_init(&arm, &result, 1, &err) < 0 || leat_arm_open(&arm, &err) < 0 ||
-        leat_arm_warm_up(&arm, 12, &err) < 0)
+    if (leat_arm_configure(&arm, &result, 1, job.config, NULL, &err) < 0 ||
+        leat_arm_open(&arm, &err) < 0 || leat_arm_warm_up(&arm, 12, &err) < 0)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_suggest_about about = { .config = arm.config,

@@ -43,7 +43,6 @@ static const double SECONDS = 20,
 struct doctor {
     const leat_doctor_options *options;
     leat_doctor_result *result;
-    leat_config *config; /* with the device set */
     leat_compare_arm out;
     leat_arm arm;
     leat_trial other;    /* the other kind of prefetch: loader alone */
@@ -101,11 +100,8 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
     leat_arm_total total = { .n = 0 };
     int rc;
     d->arm.step_ns = (int64_t)(d->options->step_ms * 1e6);
-    if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
-        (d->options->device &&
-         (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
-        (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
-        (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
+    if ((rc = leat_arm_configure(&d->arm, &d->out, d->result->rounds, config, d->options->device,
+                                 err)) < 0 ||
         (rc = leat_arm_total_open(&total, &d->arm, err)) < 0 ||
         (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0)
         return rc;
@@ -296,7 +292,7 @@ static int suggest(struct doctor *d, leat_error *err)
     int rc = LEAT_OK;
     const leat_plan_info *plan = leat_plan_get_info(d->arm.plan);
     const leat_suggest_about about = {
-        .config = d->config,
+        .config = d->arm.config,
         .arm = &d->arm,
         .facts = &d->facts,
         .diagnosis = &d->diagnosis,
@@ -567,7 +563,6 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     leat_trial_close(&d->other);
     leat_trial_close(&d->waitless);
     leat_arm_close(&d->arm);
-    leat_config_close(&d->config);
     free(d);
     out->seconds = (double)(leat_clock_ns() - from) * 1e-9;
     return rc;

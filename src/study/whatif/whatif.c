@@ -295,9 +295,7 @@ static int measure_device(struct study *study, const char *name, double *step, d
     if (rc < 0)
         return rc;
     out->steps = MOST_STEPS;
-    if ((rc = leat_arm_init(&arm, out, STEP_ROUNDS, err)) == LEAT_OK &&
-        (rc = leat_config_copy(study->config, &arm.config, err)) == LEAT_OK &&
-        (rc = leat_arm_set_device(arm.config, name, err)) == LEAT_OK &&
+    if ((rc = leat_arm_configure(&arm, out, STEP_ROUNDS, study->config, name, err)) == LEAT_OK &&
         (rc = leat_arm_open(&arm, err)) == LEAT_OK)
         rc = out->on_host
                  ? leat_fail(err, LEAT_E_ARGUMENT,
