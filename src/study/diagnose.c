@@ -19,7 +19,6 @@ static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
 static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
-static const double CORES_FULL = 0.9; /* of the CPUs that are free for us */
 static const double CORES_WANTED =
     0.75;                             /* of the workers' time: less, and cores are not the limit */
 static const double SMALL_STEP = 0.1; /* of the loader's CPU time */
@@ -100,15 +99,6 @@ static double worker_cores(const leat_facts *f)
     return f->threads > 0 && f->threads < cores ? f->threads : cores;
 }
 
-static const leat_stage_fact *slowest_stage(const leat_facts *f)
-{
-    const leat_stage_fact *slowest = NULL;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (!slowest || f->stages[i].wall_ns > slowest->wall_ns)
-            slowest = &f->stages[i];
-    return slowest;
-}
-
 /* Competition for cores slows all stages alike, so one that is on a CPU far less than the others waits for
  * something else. */
 static bool waits_unlike_others(const leat_facts *f, const leat_stage_fact *stage)
@@ -187,7 +177,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
         [LEAT_DOES_CACHE] = "cache",
         [LEAT_DOES_ALL] = "loader",
     };
-    const leat_stage_fact *stage = slowest_stage(f);
+    const leat_stage_fact *stage = leat_facts_slowest(f);
     out->where[0] = 0;
     out->cause = LEAT_CAUSE_NONE;
     if (!stage)
@@ -206,7 +196,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
 
 bool leat_diagnose_waits(const leat_facts *f)
 {
-    const leat_stage_fact *stage = slowest_stage(f);
+    const leat_stage_fact *stage = leat_facts_slowest(f);
     return stage && waits_inside(f, stage);
 }
 
@@ -323,7 +313,7 @@ static bool cores_bind(const leat_facts *f)
 {
     const double work = f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) / f->cores : 0;
     return f->step.value > 0 && (!is_divided(f) || wants_cores(f) >= CORES_WANTED) &&
-           f->run_cores + f->taken >= CORES_FULL * f->cores && work >= TIE * 1e9 / f->step.value &&
+           leat_facts_fills(f, f->run_cores + f->taken) && work >= TIE * 1e9 / f->step.value &&
            work >= TIE * least_loader(f);
 }
 
@@ -386,7 +376,7 @@ static void say_slower_step(const leat_facts *f, const char *unused, leat_diagno
         say(d, LEAT_VERDICT_TRANSFER_BOUND,
             f->pageable ? LEAT_CAUSE_PAGEABLE : LEAT_CAUSE_NOT_OVERLAPPED, severity_of(copy, COPY),
             "each step waits for the copy of its batch");
-    else if (f->cores && f->run_cores >= CORES_FULL * f->cores)
+    else if (leat_facts_fills(f, f->run_cores))
         say_driver_starved(f, DRIVER_STARVED, d);
     else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
         say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_ORDERING, severity_of(wait, INPUT),
@@ -437,7 +427,7 @@ static bool hardly_waits(const leat_facts *f)
     double shares[LEAT_N_SHARES];
     leat_forecast_shares(f, shares);
     return shares[LEAT_SHARE_INPUT_WAIT] + shares[LEAT_SHARE_EXPOSED_COPY] < WAIT_COUNTS &&
-           f->cores && !is_taken(f) && f->run_cores >= CORES_FULL * f->cores;
+           !is_taken(f) && leat_facts_fills(f, f->run_cores);
 }
 
 /* Batches of a few kB and a short step, each of which is faster alone: most likely the host's calls of the driver wait for
@@ -447,7 +437,7 @@ static bool calls_take_turns(const leat_facts *f)
     return !f->on_host && !is_taken(f) && f->copy_bytes > 0 && f->copy_bytes < SMALL_COPY &&
            !reaches(f->of_loader) && !reaches(f->of_step) && f->meter.busy < BUSY_ENOUGH &&
            f->meter.input_wait < WAIT_COUNTS && mostly_placed(f) == 0 &&
-           !(f->cores && f->run_cores >= CORES_FULL * f->cores) &&
+           !leat_facts_fills(f, f->run_cores) &&
            EXPLAINS * (f->of_loader.value + f->of_step.value) >= 1;
 }
 

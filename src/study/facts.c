@@ -95,6 +95,15 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
     }
 }
 
+const leat_stage_fact *leat_facts_slowest(const leat_facts *f)
+{
+    const leat_stage_fact *slowest = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (!slowest || f->stages[i].wall_ns > slowest->wall_ns)
+            slowest = &f->stages[i];
+    return slowest;
+}
+
 static void add_loader(const leat_arm_input *input, leat_facts *out)
 {
     out->threads = input->threads;

@@ -72,6 +72,15 @@ static inline double leat_facts_ns(const leat_facts *facts, double rate)
     return rate > 0 ? facts->rows / rate * 1e9 : 0;
 }
 
+/* Whether so many CPUs in use leave none free; false: their number is not known. */
+static inline bool leat_facts_fills(const leat_facts *facts, double cores)
+{
+    return facts->cores && cores >= 0.9 * facts->cores;
+}
+
+/* The stage that takes longest; NULL: none is known. */
+const leat_stage_fact *leat_facts_slowest(const leat_facts *facts);
+
 /* Fills the facts from an arm after its rounds were concluded. */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);
 

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-static const double CORES_FULL = 0.9;
-
 double leat_forecast_cores(const leat_facts *f)
 {
     /* Under competition a process gets its share of the time, which may be more than what the others leave. */
@@ -141,7 +139,7 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
         sync = take(&host, wait);
         sync += take(&start, wait - sync);
         sync += take(&inside, wait - sync);
-        if (f->cores && f->run_cores + f->taken >= CORES_FULL * f->cores)
+        if (leat_facts_fills(f, f->run_cores + f->taken))
             host += take(&inside, inside); /* the launching thread waited for a core */
     }
     s[LEAT_SHARE_BUSY] = busy;

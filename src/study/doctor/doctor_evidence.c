@@ -30,18 +30,9 @@ static void rate_evidence(leat_doctor_result *out, const char *name, double ms, 
     leat_text(e->text, sizeof e->text, "%s: %.3g ms per step", what, ms);
 }
 
-static const leat_stage_fact *slowest(const leat_facts *f)
-{
-    const leat_stage_fact *stage = NULL;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (!stage || f->stages[i].wall_ns > stage->wall_ns)
-            stage = &f->stages[i];
-    return stage;
-}
-
 static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
 {
-    const leat_stage_fact *stage = slowest(f);
+    const leat_stage_fact *stage = leat_facts_slowest(f);
     double all = 0;
     for (int32_t i = 0; i < f->n_stages; i++)
         all += f->stages[i].wall_ns;
@@ -142,8 +133,6 @@ static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
         leat_text(e->text, sizeof e->text, "predicted: the slowest of %s ms", parts);
 }
 
-static const double CORES_FULL = 0.9;
-
 /* The largest cause of time in which the host is late. */
 static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
 {
@@ -153,7 +142,7 @@ static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
     if (late < 0.01)
         return;
     leat_doctor_evidence *e = add_evidence(out, "host_late", late, "share");
-    const bool full = f->cores && f->run_cores + f->taken >= CORES_FULL * f->cores;
+    const bool full = leat_facts_fills(f, f->run_cores + f->taken);
     const char *why = longer >= 0.5 * late
                           ? full ? "a step takes longer than alone: its threads wait for a core"
                                  : "a step takes longer than alone: it shares memory or cores"

@@ -97,11 +97,6 @@ static void look_around(const leat_observed *o, leat_facts *f)
 
 /* --- facts ------------------------------------------------------------------------------------- */
 
-static double per(double sum, double n)
-{
-    return n > 0 ? sum / n : 0;
-}
-
 static void add_uses(const leat_observed *o, leat_facts *f)
 {
     struct use whole = { 0 }, loader = { 0 }, step = { 0 };
@@ -113,10 +108,10 @@ static void add_uses(const leat_observed *o, leat_facts *f)
         steps += (double)o->rounds[i].whole.steps;
     }
     f->rows = whole.rows / steps;
-    f->run_cores = per(whole.cpu_ns, whole.wall_ns);
-    f->loader_cores = per(loader.cpu_ns, loader.wall_ns);
-    f->loader_cpu_ns = per(loader.cpu_ns, loader.rows);
-    f->step_cpu_ns = per(step.cpu_ns, step.rows);
+    f->run_cores = whole.cpu_ns / whole.wall_ns;
+    f->loader_cores = loader.cpu_ns / loader.wall_ns;
+    f->loader_cpu_ns = loader.cpu_ns / loader.rows;
+    f->step_cpu_ns = step.cpu_ns / step.rows;
 }
 
 /* Fills all but the stages. */
