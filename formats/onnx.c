@@ -244,9 +244,7 @@ static int fill_attribute(leat_onnx *model, const leat_onnx_attribute *from, att
     static const Leat__Onnx__AttributeProto__AttributeType types[] = {
         [LEAT_ONNX_INT] = LEAT__ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT,
         [LEAT_ONNX_FLOAT] = LEAT__ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT,
-        [LEAT_ONNX_STRING] = LEAT__ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING,
         [LEAT_ONNX_INTS] = LEAT__ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS,
-        [LEAT_ONNX_FLOATS] = LEAT__ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS,
     };
     leat__onnx__attribute_proto__init(to);
     to->name = keep_text(model, from->name);
@@ -256,15 +254,9 @@ static int fill_attribute(leat_onnx *model, const leat_onnx_attribute *from, att
     to->i = from->i;
     to->has_f = from->kind == LEAT_ONNX_FLOAT;
     to->f = from->f;
-    to->has_s = from->kind == LEAT_ONNX_STRING;
-    if (to->has_s)
-        to->s = (ProtobufCBinaryData){ strlen(from->s), (uint8_t *)keep_text(model, from->s) };
     to->n_ints = from->kind == LEAT_ONNX_INTS ? from->n : 0;
     to->ints = keep_copy(model, from->ints, to->n_ints * sizeof *to->ints);
-    to->n_floats = from->kind == LEAT_ONNX_FLOATS ? from->n : 0;
-    to->floats = keep_copy(model, from->floats, to->n_floats * sizeof *to->floats);
-    return to->name && to->ints && to->floats && (!to->has_s || to->s.data) ? LEAT_FORMAT_OK
-                                                                            : LEAT_FORMAT_NOMEM;
+    return to->name && to->ints ? LEAT_FORMAT_OK : LEAT_FORMAT_NOMEM;
 }
 
 static int fill_attributes(leat_onnx *model, const leat_onnx_attribute *attributes, size_t n,

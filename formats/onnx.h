@@ -15,19 +15,11 @@ typedef struct leat_onnx leat_onnx;
 /* An attribute of a node. Use the macros. */
 typedef struct leat_onnx_attribute {
     const char *name;
-    enum {
-        LEAT_ONNX_INT,
-        LEAT_ONNX_FLOAT,
-        LEAT_ONNX_STRING,
-        LEAT_ONNX_INTS,
-        LEAT_ONNX_FLOATS
-    } kind;
+    enum { LEAT_ONNX_INT, LEAT_ONNX_FLOAT, LEAT_ONNX_INTS } kind;
     int64_t i;
     float f;
-    const char *s;
     const int64_t *ints;
-    const float *floats;
-    size_t n; /* of ints or floats */
+    size_t n; /* of ints */
 } leat_onnx_attribute;
 
 #define LEAT_ONNX_I(name_, value_)                                                                 \
@@ -38,17 +30,9 @@ typedef struct leat_onnx_attribute {
     {                                                                                              \
         .name = (name_), .kind = LEAT_ONNX_FLOAT, .f = (value_)                                    \
     }
-#define LEAT_ONNX_S(name_, value_)                                                                 \
-    {                                                                                              \
-        .name = (name_), .kind = LEAT_ONNX_STRING, .s = (value_)                                   \
-    }
 #define LEAT_ONNX_IS(name_, list_, n_)                                                             \
     {                                                                                              \
         .name = (name_), .kind = LEAT_ONNX_INTS, .ints = (list_), .n = (n_)                        \
-    }
-#define LEAT_ONNX_FS(name_, list_, n_)                                                             \
-    {                                                                                              \
-        .name = (name_), .kind = LEAT_ONNX_FLOATS, .floats = (list_), .n = (n_)                    \
     }
 
 /* Starts a model. All names and lists given later are copied. Returns NULL if out of memory. */

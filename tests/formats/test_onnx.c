@@ -17,6 +17,7 @@ static const char *file_path(void)
 }
 
 static float weights[256];
+static const float scale[] = { 1, 2, 0.5f, 1, -1, 1, 1, 4, 1, 1 };
 
 /* As values() of make_onnx.py. */
 static void fill_weights(void)
@@ -43,21 +44,19 @@ static int add_tensors(leat_onnx *m, leat_format_error *err)
     TRY(leat_onnx_add_floats(m, "conv.bias", DIMS(4), weights, err));
     TRY(leat_onnx_add_floats(m, "dense.weight", DIMS(10, 4), weights, err));
     TRY(leat_onnx_add_floats(m, "dense.bias", DIMS(10), weights, err));
+    TRY(leat_onnx_add_floats(m, "scale", DIMS(10), scale, err));
     return rc;
 }
 
 static int add_nodes(leat_onnx *m, leat_format_error *err)
 {
     const int64_t pads[] = { 1, 1, 1, 1 }, strides[] = { 2, 2 };
-    const float scale[] = { 1, 2, 0.5f, 1, -1, 1, 1, 4, 1, 1 };
-    const leat_onnx_attribute conv[] = { LEAT_ONNX_S("auto_pad", "NOTSET"), LEAT_ONNX_I("group", 1),
-                                         LEAT_ONNX_IS("pads", pads, 4),
+    const leat_onnx_attribute conv[] = { LEAT_ONNX_I("group", 1), LEAT_ONNX_IS("pads", pads, 4),
                                          LEAT_ONNX_IS("strides", strides, 2) };
     const leat_onnx_attribute alpha = LEAT_ONNX_F("alpha", 0.125f),
-                              transposed = LEAT_ONNX_I("transB", 1),
-                              floats = LEAT_ONNX_FS("value_floats", scale, 10);
+                              transposed = LEAT_ONNX_I("transB", 1);
     int rc = leat_onnx_add_node(m, "Conv", "conv", NAMES("x", "conv.weight", "conv.bias"),
-                                NAMES("conv.y"), conv, 4, err);
+                                NAMES("conv.y"), conv, 3, err);
     TRY(leat_onnx_add_node(m, "LeakyRelu", "relu", NAMES("conv.y"), NAMES("relu.y"), &alpha, 1,
                            err));
     TRY(leat_onnx_add_node(m, "GlobalAveragePool", "pool", NAMES("relu.y"), NAMES("pool.y"), NULL,
@@ -66,8 +65,6 @@ static int add_nodes(leat_onnx *m, leat_format_error *err)
                            err));
     TRY(leat_onnx_add_node(m, "Gemm", "dense", NAMES("flatten.y", "dense.weight", "dense.bias"),
                            NAMES("dense.y"), &transposed, 1, err));
-    TRY(leat_onnx_add_node(m, "Constant", "constant", NAMES(NULL), NAMES("scale"), &floats, 1,
-                           err));
     TRY(leat_onnx_add_node(m, "Mul", "mul", NAMES("dense.y", "scale"), NAMES("y"), NULL, 0, err));
     return rc;
 }

@@ -26,8 +26,8 @@ def values(*shape):
 
 
 WEIGHTS = {"conv.weight": values(4, 3, 3, 3), "conv.bias": values(4), "dense.weight": values(10, 4),
-           "dense.bias": values(10)}
-SCALE = [1.0, 2.0, 0.5, 1.0, -1.0, 1.0, 1.0, 4.0, 1.0, 1.0]
+           "dense.bias": values(10),
+           "scale": np.array([1, 2, 0.5, 1, -1, 1, 1, 4, 1, 1], np.float32)}
 
 
 def tensor(name, array):
@@ -37,13 +37,12 @@ def tensor(name, array):
 def make():
     value = helper.make_tensor_value_info
     nodes = [
-        helper.make_node("Conv", ["x", "conv.weight", "conv.bias"], ["conv.y"], "conv", auto_pad="NOTSET",
-                         group=1, pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("Conv", ["x", "conv.weight", "conv.bias"], ["conv.y"], "conv", group=1,
+                         pads=[1, 1, 1, 1], strides=[2, 2]),
         helper.make_node("LeakyRelu", ["conv.y"], ["relu.y"], "relu", alpha=0.125),
         helper.make_node("GlobalAveragePool", ["relu.y"], ["pool.y"], "pool"),
         helper.make_node("Flatten", ["pool.y"], ["flatten.y"], "flatten"),
         helper.make_node("Gemm", ["flatten.y", "dense.weight", "dense.bias"], ["dense.y"], "dense", transB=1),
-        helper.make_node("Constant", [], ["scale"], "constant", value_floats=SCALE),
         helper.make_node("Mul", ["dense.y", "scale"], ["y"], "mul"),
     ]
     graph = helper.make_graph(nodes, "graph", [value("x", TensorProto.FLOAT, ["batch", 3, 8, 8])],
@@ -61,7 +60,7 @@ def expected(x):
              for j in range(4)] for i in range(4)]
     y = np.array(rows).transpose(2, 3, 0, 1) + WEIGHTS["conv.bias"][:, None, None]
     y = np.where(y > 0, y, 0.125 * y).mean((2, 3))
-    return (y @ WEIGHTS["dense.weight"].T + WEIGHTS["dense.bias"]) * SCALE
+    return (y @ WEIGHTS["dense.weight"].T + WEIGHTS["dense.bias"]) * WEIGHTS["scale"]
 
 
 def check(path):
