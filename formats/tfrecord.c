@@ -32,11 +32,6 @@ uint32_t leat_tfrecord_crc_masked(uint32_t crc)
     return ((~crc >> 15) | (~crc << 17)) + 0xa282ead8u;
 }
 
-uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size)
-{
-    return ~leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size);
-}
-
 uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size)
 {
     return leat_tfrecord_crc_masked(leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size));

@@ -14,8 +14,7 @@
 #define LEAT_TFRECORD_HEADER   12 /* bytes before the data: length and its CRC */
 #define LEAT_TFRECORD_OVERHEAD 16 /* bytes around the data */
 
-/* Return the CRC32C (Castagnoli) of bytes, plain and in the masked form of the files. */
-uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size);
+/* The CRC32C (Castagnoli) of bytes, in the masked form of the files. */
 uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size);
 /* Compute a masked CRC in pieces: start with LEAT_TFRECORD_CRC_BEGIN, call `more` for each piece, then
  * `masked`. */

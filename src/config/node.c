@@ -50,6 +50,7 @@ static void put(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
+/* Appends the place in the config, such as "pipeline[1].map[0].resize"; nothing for the root. Cut to fit. */
 static void put_path(const leat_node *node, char *text, size_t size)
 {
     if (!node->parent)
@@ -65,17 +66,11 @@ static void put_path(const leat_node *node, char *text, size_t size)
     }
 }
 
-void leat_node_path(const leat_node *node, char *text, size_t size)
-{
-    *text = 0;
-    put_path(node, text, size);
-}
-
 /* Puts the node's place before the message, and into the fields unless they have a more exact one. */
 static int fail_place(const leat_node *node, int line, int column, leat_error *err, int code)
 {
     if (err && !err->path[0] && !err->line) {
-        leat_node_path(node, err->path, sizeof err->path);
+        put_path(node, err->path, sizeof err->path);
         snprintf(err->file, sizeof err->file, "%s", node->file ? node->file : "");
         err->line = line;
         err->column = line ? column : 0;

@@ -47,9 +47,6 @@ size_t leat_node_count(const leat_node *node);
 /* Whether nothing is given: NULL, or a scalar that is empty, `~` or `null` without quotes. */
 bool leat_node_is_null(const leat_node *node);
 
-/* Writes the place in the config, such as "pipeline[1].map[0].resize"; "" for the root. Cut to fit. */
-void leat_node_path(const leat_node *node, char *text, size_t size);
-
 /* leat_fail() with "file:line:column: " before the message. */
 int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)
     LEAT_PRINTF(4, 5);

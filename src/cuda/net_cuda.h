@@ -236,8 +236,6 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 /* --- net_graph.c ------------------------------------------------------------------------------- */
 
 int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err);
-int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
-                     leat_error *err);
 /* A whole step: as a graph where that is possible. */
 int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
                       cudaStream_t stream, leat_error *err);

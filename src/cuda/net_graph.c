@@ -79,8 +79,7 @@ static int run_some(leat_net *net, const leat_net_calls *calls, int32_t from, in
     return rc;
 }
 
-int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
-                     leat_error *err)
+static int run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream, leat_error *err)
 {
     return run_some(net, calls, 0, calls->n, stream, err);
 }
@@ -128,7 +127,7 @@ static int backward(leat_net *net, const leat_net_plan *plan, const leat_net_ste
                        plan->rows, stream, err);
     if (rc == LEAT_OK)
         rc = run_some(net, &plan->calls, plan->n_forward, plan->calls.n, stream, err);
-    return rc < 0 ? rc : leat_net_run_all(net, &net->update[leat_net_variant(how)], stream, err);
+    return rc < 0 ? rc : run_all(net, &net->update[leat_net_variant(how)], stream, err);
 }
 
 int leat_net_part_run(leat_net *net, const leat_net_plan *plan, const leat_net_call *ingest,
@@ -164,8 +163,8 @@ static int run_step(leat_net *net, const leat_net_plan *plan, const leat_net_cal
 {
     int rc = leat_net_run(net, ingest, stream, err);
     if (rc == LEAT_OK)
-        rc = leat_net_run_all(net, &plan->calls, stream, err);
-    return rc < 0 ? rc : leat_net_run_all(net, &net->update[variant], stream, err);
+        rc = run_all(net, &plan->calls, stream, err);
+    return rc < 0 ? rc : run_all(net, &net->update[variant], stream, err);
 }
 
 /* New arguments for later launches. The kernel is named by its own handle: what cudaGraphKernelNodeGetParams says

@@ -158,9 +158,6 @@ int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_ne
 /* Releases a batch, behind the steps enqueued before where the device has memory of its own. */
 void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch);
 
-/* LEAT_E_UNSUPPORTED with who is to blame, where something is simulated. */
-int leat_trainer_has_weights(const leat_trainer *trainer, leat_error *err);
-
 /* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);
 

@@ -6,18 +6,23 @@
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 
+static uint32_t crc_of(const void *bytes, size_t size)
+{
+    return ~leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size);
+}
+
 TEST(known_checksums)
 {
     uint8_t bytes[32];
-    assert_int_equal(leat_tfrecord_crc32c("", 0), 0);
-    assert_int_equal(leat_tfrecord_crc32c("123456789", 9), 0xe3069283u);
+    assert_int_equal(crc_of("", 0), 0);
+    assert_int_equal(crc_of("123456789", 9), 0xe3069283u);
     memset(bytes, 0, sizeof bytes); /* these from RFC 3720, B.4 */
-    assert_int_equal(leat_tfrecord_crc32c(bytes, 32), 0x8a9136aau);
+    assert_int_equal(crc_of(bytes, 32), 0x8a9136aau);
     memset(bytes, 0xff, sizeof bytes);
-    assert_int_equal(leat_tfrecord_crc32c(bytes, 32), 0x62a8ab43u);
+    assert_int_equal(crc_of(bytes, 32), 0x62a8ab43u);
     for (int i = 0; i < 32; i++)
         bytes[i] = (uint8_t)i;
-    assert_int_equal(leat_tfrecord_crc32c(bytes, 32), 0x46dd794eu);
+    assert_int_equal(crc_of(bytes, 32), 0x46dd794eu);
     assert_int_equal(leat_tfrecord_masked_crc("", 0), 0xa282ead8u);
 }
 

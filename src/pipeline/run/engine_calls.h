@@ -77,14 +77,8 @@ leat_event *leat_upload_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
 int leat_upload_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
 
-/* The device has failed with rc: the consumer will hear of it. */
-void leat_upload_fail_device_locked(leat_loader *loader, int rc);
-
-/* Puts copies that have ended into the trace, in batch order. Returns the first batch behind them. [who uploads] */
-int64_t leat_upload_find_ended(leat_loader *loader);
-/* Frees the slots of the batches before it. */
-void leat_upload_free_slots_locked(leat_loader *loader, int64_t end);
-/* Both, if no thread does so, for a caller that uses the slots next. Releases the lock meanwhile. */
+/* Puts copies that have ended into the trace and frees their slots, if no thread does so, for a caller that uses the slots
+ * next. Releases the lock meanwhile. */
 void leat_upload_reap_locked(leat_loader *loader);
 /* Slots are short, copies are in flight, and no thread waits for the oldest. */
 bool leat_upload_can_await_locked(const leat_loader *loader);

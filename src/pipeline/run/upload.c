@@ -135,7 +135,8 @@ int leat_upload_fail(const leat_loader *loader, int rc, const char *what, leat_e
                      why[0] ? why : leat_code_text(rc));
 }
 
-void leat_upload_fail_device_locked(leat_loader *loader, int rc)
+/* The device has failed with rc: the consumer will hear of it. */
+static void fail_device_locked(leat_loader *loader, int rc)
 {
     leat_upload_fail(loader, rc, "copies do not end", &loader->device_failure);
     leat_wake_consumer_locked(loader);
@@ -152,7 +153,7 @@ void leat_upload_check_locked(leat_loader *loader)
     const int rc = table_of(loader)->event_query(event);
     pthread_mutex_lock(&loader->lock);
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        leat_upload_fail_device_locked(loader, rc);
+        fail_device_locked(loader, rc);
 }
 
 /* --- copies that have ended --------------------------------------------------------------------- */
@@ -164,7 +165,8 @@ static int ask_ended(const leat_loader *loader, const leat_batch *batch)
     return loader->device->table->event_query(reads_it ? batch->buffer->ops_done : batch->copied);
 }
 
-int64_t leat_upload_find_ended(leat_loader *loader)
+/* Puts copies that have ended into the trace, in batch order. Returns the first batch behind them. [who uploads] */
+static int64_t find_ended(leat_loader *loader)
 {
     int64_t b = loader->in_flight_batch;
     for (; b < loader->upload_batch; b++) {
@@ -182,7 +184,7 @@ int64_t leat_upload_find_ended(leat_loader *loader)
     return b;
 }
 
-void leat_upload_free_slots_locked(leat_loader *loader, int64_t end)
+static void free_slots_locked(leat_loader *loader, int64_t end)
 {
     while (loader->in_flight_batch < end)
         leat_slot_free_locked(leat_loader_batch(loader, loader->in_flight_batch++)->slot);
@@ -194,9 +196,9 @@ void leat_upload_reap_locked(leat_loader *loader)
         return; /* the thread that uploads does it, or there is none */
     loader->uploading = true;
     pthread_mutex_unlock(&loader->lock);
-    const int64_t end = leat_upload_find_ended(loader);
+    const int64_t end = find_ended(loader);
     pthread_mutex_lock(&loader->lock);
-    leat_upload_free_slots_locked(loader, end);
+    free_slots_locked(loader, end);
     loader->uploading = false;
     leat_wake_consumer_locked(loader);
 }
@@ -223,7 +225,7 @@ void leat_upload_await_locked(leat_loader *loader)
     pthread_mutex_lock(&loader->lock);
     loader->awaiting = false;
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        leat_upload_fail_device_locked(loader, rc);
+        fail_device_locked(loader, rc);
 }
 
 /* --- copying a batch ---------------------------------------------------------------------------- */
@@ -314,10 +316,10 @@ void leat_upload_next_locked(leat_loader *loader)
     batch->info.sent_ns = leat_clock_ns();
     leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
-    const int64_t end = leat_upload_find_ended(loader);
+    const int64_t end = find_ended(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
     pthread_mutex_lock(&loader->lock);
-    leat_upload_free_slots_locked(loader, end);
+    free_slots_locked(loader, end);
     loader->uploading = false;
     if (rc < 0) {
         slot->state = LEAT_SLOT_FULL;

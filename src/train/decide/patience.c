@@ -13,7 +13,7 @@ const char *const leat_patience_metrics[] = {
 #undef METRIC_NAME
 };
 
-double leat_patience_metric(int32_t metric, const leat_metrics *metrics)
+static double value_of(int32_t metric, const leat_metrics *metrics)
 {
     switch ((leat_metric)metric) {
 #define METRIC_VALUE(name, text, field)                                                            \
@@ -44,7 +44,7 @@ static bool is_better(const leat_patience *p, double value)
 
 bool leat_patience_take(leat_patience *p, const leat_metrics *metrics, int64_t at)
 {
-    const double value = leat_patience_metric(p->metric, metrics);
+    const double value = value_of(p->metric, metrics);
     const bool better = is_better(p, value);
     if (better) {
         p->best = value;

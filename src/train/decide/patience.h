@@ -28,7 +28,6 @@ typedef struct leat_patience {
 
 /* Words of an option table, in the order of leat_metric. */
 extern const char *const leat_patience_metrics[];
-double leat_patience_metric(int32_t metric, const leat_metrics *metrics);
 
 /* The state before the first evaluation. */
 void leat_patience_reset(leat_patience *p);

@@ -196,6 +196,15 @@ int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err)
     return ranks ? gather(ranks, rc, flag, NULL, 0, 0, err) : rc;
 }
 
+/* "rank 2 of 4 (its machine)". Returns text. */
+static const char *name_of(const leat_ranks *ranks, int32_t rank, char *text, size_t size)
+{
+    const char *const host = ranks->table->host ? ranks->table->host(ranks, rank) : NULL;
+    snprintf(text, size, "rank %d of %d%s%s%s", rank, ranks->n, host ? " (" : "", host ? host : "",
+             host ? ")" : "");
+    return text;
+}
+
 /* The first line of each in which they differ. */
 static void first_difference(const char **a, const char **b)
 {
@@ -228,8 +237,8 @@ int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err
         rc = leat_fail(err, LEAT_E_ARGUMENT,
                        "%s has '%.*s' where rank 0 has '%.*s': give all ranks the same config, "
                        "data and libraries",
-                       leat_ranks_name(ranks, r, name, sizeof name), (int)strcspn(other, "\n"),
-                       other, (int)strcspn(first, "\n"), first);
+                       name_of(ranks, r, name, sizeof name), (int)strcspn(other, "\n"), other,
+                       (int)strcspn(first, "\n"), first);
     }
     return rc;
 }
@@ -243,14 +252,6 @@ void leat_ranks_deadline(leat_ranks *ranks, double seconds)
 {
     if (ranks)
         ranks->deadline_ns = seconds > 0 ? (int64_t)(seconds * 1e9) : 0;
-}
-
-const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, size_t size)
-{
-    const char *const host = ranks->table->host ? ranks->table->host(ranks, rank) : NULL;
-    snprintf(text, size, "rank %d of %d%s%s%s", rank, ranks->n, host ? " (" : "", host ? host : "",
-             host ? ")" : "");
-    return text;
 }
 
 /* Without memory there are no times, which is no reason to end a run. */
@@ -275,7 +276,7 @@ int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t 
                                     .exchange = t->exchange * share,
                                     .late = t->late * share };
         out[r].compute = 1 - out[r].input - out[r].others - out[r].exchange;
-        leat_ranks_name(ranks, r, out[r].name, sizeof out[r].name);
+        name_of(ranks, r, out[r].name, sizeof out[r].name);
     }
     return ranks->n;
 }
@@ -302,7 +303,7 @@ int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err
     for (int32_t r = 0; r < ranks->n; r++)
         if (missing[r])
             snprintf(late + strlen(late), sizeof late - strlen(late), "%s%s", *late ? ", " : "",
-                     leat_ranks_name(ranks, r, name, sizeof name));
+                     name_of(ranks, r, name, sizeof name));
     return leat_fail(err, LEAT_E_IO,
                      "%s: late by more than the deadline of %.4g s: it is stopped, hangs, or its "
                      "machine is gone",

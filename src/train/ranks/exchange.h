@@ -75,8 +75,6 @@ int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err
 /* This rank has got a batch, for which it has waited. begin: leat_ranks_times() counts from here on, if it does not yet; in
  * the same step of all ranks. ranks NULL: nothing. */
 void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin);
-/* "rank 2 of 4 (its machine)". Returns text. */
-const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, size_t size);
 
 /* ranks_rows.c */
 

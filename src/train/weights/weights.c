@@ -8,7 +8,7 @@
 
 static const char *const note_keys[] = { "writer" };
 
-int leat_trainer_has_weights(const leat_trainer *trainer, leat_error *err)
+static int has_weights(const leat_trainer *trainer, leat_error *err)
 {
     return trainer->info.simulated
                ? leat_fail(err, LEAT_E_UNSUPPORTED,
@@ -24,7 +24,7 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
     const leat_safetensors_note note = { note_keys[0], "leat " LEAT_VERSION };
     leat_param_file file;
-    int rc = leat_trainer_has_weights(trainer, err);
+    int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
         (rc = leat_pretrained_load(trainer, err)) < 0)
         return rc;
@@ -85,7 +85,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
                          "leat_trainer_restore: trainer and path must be given");
     leat_weight_file w = { 0 };
     leat_param_file to = { 0 };
-    int rc = leat_trainer_has_weights(trainer, err);
+    int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
     if ((rc = leat_weight_file_open(&w, path, err)) == LEAT_OK &&
