@@ -48,15 +48,6 @@ typedef struct leat_tune_result {
     char sentence[400];
 } leat_tune_result;
 
-/* An option that may be tuned, for help. i from 0; NULL past the end. Static storage. */
-typedef struct leat_tune_option {
-    const char *path; /* "engine.threads" */
-    /* "": always; "cpu": training on the CPU; "device": on others; "gpu": on a GPU. */
-    const char *when;
-    const char *help;
-} leat_tune_option;
-LEAT_API const leat_tune_option *leat_tune_option_at(size_t i);
-
 /* Tries the options of its table one after the other, each with several values, and keeps what is faster
  * beyond noise; then once more if something changed. Values of one option race: they alternate in
  * rounds, and a value is out when its interval lies below that of the fastest. Then lines that gain nothing

@@ -12,44 +12,22 @@
 #include "base/text.h"
 
 const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
-    { .option = { "engine.threads", "", "worker threads; more than cores help if samples wait" },
-      .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 },
-      .initial = "cores" },
-    { .option = { "train.threads", "cpu",
-                  "threads of the step, which shares its cores with workers" },
-      .of_cores = { 0.01, 0.5, 0.75, 1 },
-      .initial = "" },
-    { .option = { "pipeline.prefetch.batches", "", "full batches that stand ready" },
-      .values = { "0", "1", "2", "4", "8" },
-      .initial = "" },
-    { .option = { "pipeline.map.device", "gpu", "where ops run: the cut between CPU and GPU" },
-      .values = { "cpu", "auto", "gpu" },
-      .initial = "" },
-    { .option = { "pipeline.map.ops.decode_jpeg.device_share", "gpu",
-                  "share of nvJPEG in decoding" },
-      .values = { "0", "0.25", "0.5", "0.75", "1" },
-      .initial = "",
+    { "engine.threads", "", /* more than cores help if samples wait */
+      .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 }, .initial = "cores" },
+    { "train.threads", "cpu", /* the step shares its cores with workers */
+      .of_cores = { 0.01, 0.5, 0.75, 1 }, .initial = "" },
+    { "pipeline.prefetch.batches", "", .values = { "0", "1", "2", "4", "8" }, .initial = "" },
+    { "pipeline.map.device", "gpu", .values = { "cpu", "auto", "gpu" }, .initial = "" },
+    { "pipeline.map.ops.decode_jpeg.device_share", "gpu", /* of nvJPEG */
+      .values = { "0", "0.25", "0.5", "0.75", "1" }, .initial = "",
       .needs = "pipeline.map.ops.decode_jpeg" },
-    { .option = { "pipeline.prefetch.pinned", "device", "memory that batches are copied from" },
-      .values = { "true", "false" },
-      .initial = "true" },
-    { .option = { "engine.jpeg_index", "", "index of JPEG files, where there is one" },
-      .values = { "auto", "off" },
-      .initial = "auto",
+    { "pipeline.prefetch.pinned", "device", .values = { "true", "false" }, .initial = "true" },
+    { "engine.jpeg_index", "", .values = { "auto", "off" }, .initial = "auto",
       .needs = "pipeline.map.ops.decode_jpeg" },
-    { .option = { "engine.read_bytes", "", "memory for reads in flight" },
-      .values = { "4MiB", "16MiB", "64MiB" },
-      .initial = "" },
-    { .option = { "engine.reader", "", "how files are read" },
-      .values = { "io_uring", "pread" },
-      .initial = "io_uring",
+    { "engine.read_bytes", "", .values = { "4MiB", "16MiB", "64MiB" }, .initial = "" },
+    { "engine.reader", "", .values = { "io_uring", "pread" }, .initial = "io_uring",
       .unless = "engine.io=direct" }, /* with pread the page cache would be used again */
 };
-
-const leat_tune_option *leat_tune_option_at(size_t i)
-{
-    return i < LEAT_TUNE_OPTIONS ? &leat_tune_rows[i].option : NULL;
-}
 
 /* A stage that has a bare value becomes a map, so that a file can hold its options: `prefetch: 2`. */
 static int set(leat_config *config, const char *path, const char *value, leat_error *err)
@@ -74,7 +52,7 @@ static void value_now(const leat_tune_settings *s, const leat_config *config, si
     const leat_tune_row *row = &leat_tune_rows[option];
     if (s->values[option][0])
         snprintf(text, 32, "%s", s->values[option]);
-    else if (leat_config_get(config, row->option.path, text, 32, NULL) < 0 || !strcmp(text, "auto"))
+    else if (leat_config_get(config, row->path, text, 32, NULL) < 0 || !strcmp(text, "auto"))
         snprintf(text, 32, "%s", row->initial);
     if (!strcmp(text, "cores"))
         leat_text(text, 32, "%d", cores);
@@ -117,7 +95,7 @@ int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, l
     int rc = LEAT_OK;
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++)
         if (s->values[i][0])
-            rc = set(config, leat_tune_rows[i].option.path, s->values[i], err);
+            rc = set(config, leat_tune_rows[i].path, s->values[i], err);
     return rc;
 }
 
@@ -127,7 +105,7 @@ void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t siz
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS; i++)
         if (s->values[i][0])
             leat_text(text + strlen(text), size - strlen(text), "%s%s=%s", text[0] ? "; " : "",
-                      leat_tune_rows[i].option.path, s->values[i]);
+                      leat_tune_rows[i].path, s->values[i]);
 }
 
 int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_error *err)

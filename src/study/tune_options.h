@@ -10,7 +10,9 @@ enum { LEAT_TUNE_OPTIONS = 9, LEAT_TUNE_VALUES = 8 };
 
 /* An option. Its values are texts, or numbers of threads. */
 typedef struct leat_tune_row {
-    leat_tune_option option;
+    const char *path; /* "engine.threads" */
+    /* "": always; "cpu": training on the CPU; "device": on others; "gpu": on a GPU. */
+    const char *when;
     const char *values[LEAT_TUNE_VALUES];
     /* Numbers of threads as multiples of the cores, at least 1. */
     double of_cores[LEAT_TUNE_VALUES];

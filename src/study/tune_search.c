@@ -63,7 +63,7 @@ static double seconds(const struct study *study)
 /* Whether the option means something for this device. */
 static bool applies(const struct study *study, size_t option)
 {
-    const char *when = leat_tune_rows[option].option.when, *device = study->out->device;
+    const char *when = leat_tune_rows[option].when, *device = study->out->device;
     char text[32];
     if (leat_tune_rows[option].needs &&
         leat_config_get(study->config, leat_tune_rows[option].needs, text, sizeof text, NULL) < 0)
@@ -331,8 +331,8 @@ static int last_race(struct study *study, leat_error *err)
     out->samples_per_s = leat_race_rate(&study->race, 1);
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS && out->n_set < LEAT_TUNE_SET; i++)
         if (study->best.values[i][0])
-            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s",
-                      leat_tune_rows[i].option.path, study->best.values[i]);
+            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s", leat_tune_rows[i].path,
+                      study->best.values[i]);
 done:
     close_race(study);
     return rc;

@@ -386,7 +386,6 @@ TEST(studies)
     leat_usage_now(NULL);
     REFUSED(leat_tune(NULL, NULL, &tune, &err));
     REFUSED(leat_tune_apply(NULL, NULL, &err));
-    assert_null(leat_tune_option_at(SIZE_MAX));
     REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
     REFUSED(leat_watch(NULL, NULL, &watch, &err));
     REFUSED(leat_crossover(NULL, devices, NULL, &crossover, &err));

@@ -84,7 +84,7 @@ TEST(direct_reads_keep_their_reader)
     const leat_tune_settings none = { 0 };
     char values[LEAT_TUNE_VALUES][32];
     leat_config *config;
-    assert_string_equal(leat_tune_rows[reader].option.path, "engine.reader");
+    assert_string_equal(leat_tune_rows[reader].path, "engine.reader");
     assert_int_equal(leat_config_parse("engine: {io: buffered}", "x", &config, NULL), LEAT_OK);
     assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 1);
     assert_int_equal(leat_config_set(config, "engine.io=direct", NULL), LEAT_OK);
