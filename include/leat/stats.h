@@ -74,10 +74,9 @@ typedef struct leat_loader_stats_info {
     int64_t cpu_ns;       /* CPU time of the workers and of the threads that read for them */
 
     /* The state now. */
-    int32_t slots, slots_full, slots_filling; /* host memory of batches */
-    int32_t batches_ready;                    /* leat_loader_next would return them at once */
-    int32_t reads_in_flight, runs_read;  /* reads; tasks whose rows are read but not computed */
-    int64_t read_bytes, read_bytes_used; /* memory of reads */
+    int32_t slots, slots_full; /* host memory of batches */
+    int32_t batches_ready;     /* leat_loader_next would return them at once */
+    int32_t reads_in_flight;
 
     /* How reading went. */
     uint64_t reads;       /* submitted to io_uring */

@@ -13,11 +13,8 @@
 static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info *out)
 {
     out->slots = (int32_t)loader->n_slots_made;
-    for (int64_t i = 0; i < loader->n_slots_made; i++) {
+    for (int64_t i = 0; i < loader->n_slots_made; i++)
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
-        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING ||
-                              loader->slots[i].state == LEAT_SLOT_BATCH_OPS;
-    }
     out->batches_ready = out->slots_full;
     if (!loader->device)
         return;
@@ -46,15 +43,6 @@ static int64_t peak_locked(const leat_loader *loader)
 const leat_budget *leat_loader_budget(const leat_loader *loader)
 {
     return loader ? &loader->budget : NULL;
-}
-
-static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *out)
-{
-    out->reads_in_flight = (int32_t)a->in_flight;
-    out->read_bytes = (int64_t)a->bytes;
-    out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
-    for (uint64_t i = a->tail; i < a->head; i++)
-        out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_READ_TASK_READY;
 }
 
 /* Rows of a batch of the window are being read. */
@@ -200,7 +188,6 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->reads_rows = loader->n_reads_rows;
     out->reads_again = loader->n_reads_again;
     count_slots_locked(loader, out);
-    if (a->reader)
-        count_reads_locked(a, out);
+    out->reads_in_flight = a->reader ? (int32_t)a->in_flight : 0;
     pthread_mutex_unlock(&loader->lock);
 }
