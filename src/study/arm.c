@@ -346,8 +346,7 @@ int leat_arm_warm_step(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-/* Takes the first batch and makes the first step; waits for each. */
-static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
+int leat_arm_first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
 {
     const int64_t from = leat_clock_ns();
     leat_batch *batch;
@@ -364,7 +363,7 @@ static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
 static int warm_steps(leat_arm *arm, leat_loader *loader, size_t *warm, leat_error *err)
 {
     int32_t n = 0;
-    int rc = first_step(arm, loader, err);
+    int rc = leat_arm_first_step(arm, loader, err);
     while (rc == LEAT_OK) {
         const int32_t chunk = WARM_CHUNK - (int32_t)(arm->n_times % WARM_CHUNK);
         if ((rc = drive(arm, loader, chunk, &n, err)) < 0 || (rc = append_times(arm, n, err)) < 0)

@@ -140,6 +140,9 @@ bool leat_arm_has_cache(const leat_plan *plan);
  * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. One on a device belongs to one loader: it is not filled. */
 int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err);
 
+/* Takes the first batch of a loader and makes the first step; waits for each. Sets once.batch_ns and once.step_ns. */
+int leat_arm_first_step(leat_arm *arm, leat_loader *loader, leat_error *err);
+
 /* Runs until step times are steady and sets the number of steps of a run.
  * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);

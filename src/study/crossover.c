@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "arm.h"
-#include "base/clock.h"
 #include "base/text.h"
 #include "bootstrap.h"
 #include "crossover_fit.h"
@@ -94,45 +93,25 @@ static int64_t last_step_ns(const leat_arm *arm)
 
 /* --- one-time cost ---------------------------------------------------------------------------- */
 
-static int first_step(leat_arm *arm, leat_crossover_device *out, leat_error *err)
-{
-    const leat_loader_options options = { .device = arm->device };
-    leat_step_times times;
-    leat_loader *loader = NULL;
-    leat_batch *batch;
-    int rc = leat_loader_open(arm->plan, &options, &loader, err);
-    if (rc == LEAT_OK && (rc = leat_loader_next(loader, &batch, err)) == LEAT_OK) {
-        const int64_t start_ns = leat_clock_ns();
-        rc = leat_trainer_repeat(arm->trainer, batch, 1, err);
-        (void)leat_trainer_times(arm->trainer, &times, 1); /* waits for it */
-        out->first_step_ms = (double)(leat_clock_ns() - start_ns) * 1e-6;
-    }
-    leat_loader_close(&loader);
-    return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch to train on")
-                            : rc;
-}
-
 /* Opens device and model at the config's batch size and runs the first step. */
 static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_error *err)
 {
     leat_crossover_device *out = &study->out->devices[d];
     leat_arm arm = { .n_times = 0 };
-    int rc = leat_config_copy(study->config, &arm.config, err);
-    if (rc < 0 || (rc = leat_arm_set_device(arm.config, study->devices[d], err)) < 0 ||
-        (rc = leat_plan_open(arm.config, NULL, &arm.plan, err)) < 0)
-        goto done;
-    study->out->batch = leat_plan_get_info(arm.plan)->batch_size;
-    *n_samples = leat_plan_get_info(arm.plan)->n_samples;
-    const int64_t start_ns = leat_clock_ns();
-    if ((rc = leat_trainer_open_device(arm.config, &arm.device, err)) < 0 ||
-        (rc = leat_trainer_open(arm.config, arm.plan, arm.device, &arm.trainer, err)) < 0)
-        goto done;
-    out->open_ms = (double)(leat_clock_ns() - start_ns) * 1e-6;
-    const leat_device_info *info = leat_device_get_info(arm.device);
-    snprintf(out->name, sizeof out->name, "%.63s", info->name);
-    out->simulated = info->simulated;
-    rc = first_step(&arm, out, err);
-done:
+    leat_loader *loader = NULL;
+    int rc = leat_arm_configure(&arm, &study->outs[d], 1, study->config, study->devices[d], err);
+    if (rc == LEAT_OK && (rc = leat_arm_open(&arm, err)) == LEAT_OK &&
+        (rc = leat_arm_loader_open(&arm, &loader, err)) == LEAT_OK &&
+        (rc = leat_arm_first_step(&arm, loader, err)) == LEAT_OK) {
+        const leat_device_info *info = leat_device_get_info(arm.device);
+        snprintf(out->name, sizeof out->name, "%.63s", info->name);
+        out->simulated = info->simulated;
+        out->open_ms = (double)(arm.once.device_ns + arm.once.trainer_ns) * 1e-6;
+        out->first_step_ms = (double)arm.once.step_ns * 1e-6;
+        study->out->batch = leat_plan_get_info(arm.plan)->batch_size;
+        *n_samples = leat_plan_get_info(arm.plan)->n_samples;
+    }
+    leat_loader_close(&loader);
     leat_arm_close(&arm);
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", study->devices[d]) : LEAT_OK;
 }
