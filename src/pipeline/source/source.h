@@ -136,7 +136,7 @@ struct leat_source {
         class_names; /* n_classes of them, by label; NULL: unknown. Of a combined source: its part's */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    const char *notes;   /* one line each; NULL: none. Owned */
+    char *notes;         /* one line each; NULL: none. Owned */
     bool seek_complete;  /* every file has a JPEG index (leat_seek) that fits */
     char seek_note[200]; /* names a JPEG index that does not fit, and why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the order of the records.

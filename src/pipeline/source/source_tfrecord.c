@@ -50,7 +50,7 @@ static void close_tfrecord(leat_source *base)
     leat_tfrecord_late_fini(source);
     leat_tfrecord_list_close(&source->list);
     free(source->shards);
-    free(source->notes);
+    free(source->base.notes);
     free(source);
 }
 
@@ -82,15 +82,13 @@ static int open_chunks(leat_tfrecord_source *source, leat_error *err)
     if (rc < 0)
         return rc;
     source->base.memory_bytes += leat_compressed_bytes(source->chunks);
-    rc = leat_source_add_note(
-        &source->notes, err,
+    return leat_source_add_note(
+        &source->base.notes, err,
         "tfrecord: %s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
         "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
         "tfrecord` makes plain files",
         first->path, n_files == 1 ? " is" : " and others are",
         leat_tfrecord_shard_opened(first)->compression, (int)(LEAT_COMPRESSED_CHUNK >> 20));
-    source->base.notes = source->notes;
-    return rc;
 }
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
@@ -250,14 +248,11 @@ static int describe_features(leat_tfrecord_source *source, const tfrecord_option
     for (uint64_t i = 1; i < n_tries && is_of_record(rc); i++) {
         const uint64_t number = n / n_tries * i;
         rc = describe_by(source, o, number, where, &again);
-        if (rc >= 0) {
-            rc = leat_source_add_note(
-                &source->notes, err,
+        if (rc >= 0)
+            return leat_source_add_note(
+                &source->base.notes, err,
                 "tfrecord: the first record cannot be read, so features are as in record %llu: %s",
                 (unsigned long long)number, first.message);
-            source->base.notes = source->notes;
-            return rc;
-        }
         if (!is_of_record(rc))
             first = again;
     }
@@ -279,14 +274,12 @@ static void match_seeks(leat_tfrecord_source *source)
 static int note_files(leat_tfrecord_source *source, size_t n, const char *path, const char *one,
                       const char *more, leat_error *err)
 {
-    int rc = LEAT_OK;
+    if (n == 0)
+        return LEAT_OK;
     if (n == 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %s %s", path, one);
-    else if (n > 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %s", n,
-                                  more, path);
-    source->base.notes = source->notes;
-    return rc;
+        return leat_source_add_note(&source->base.notes, err, "tfrecord: %s %s", path, one);
+    return leat_source_add_note(&source->base.notes, err, "tfrecord: %zu files %s; the first: %s",
+                                n, more, path);
 }
 
 /* Registers plain files with kept_files, and sets keep_bytes, can_gather and scatter. */
@@ -325,15 +318,13 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
-    const int rc = leat_source_add_note(
-        &source->notes, err,
+    return leat_source_add_note(
+        &source->base.notes, err,
         "tfrecord: %s is damaged: %s in %u place%s lost, the first at byte %llu (record "
         "%llu); each place is one bad record. `leat repair` writes an intact copy",
         s->path, leat_figure_bytes((double)index->lost_bytes).text, index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);
-    source->base.notes = source->notes;
-    return rc;
 }
 
 /* Opens the next file, or leaves that for later. */
@@ -411,9 +402,7 @@ static int limit_files(leat_tfrecord_source *source, size_t n, leat_error *err)
     source->base.fixed_sizes = true;
     if (source->files.rotates)
         source->table.read = leat_tfrecord_read;
-    const int rc = *note ? leat_source_add_note(&source->notes, err, "tfrecord: %s", note) : 0;
-    source->base.notes = source->notes;
-    return rc;
+    return *note ? leat_source_add_note(&source->base.notes, err, "tfrecord: %s", note) : LEAT_OK;
 }
 
 static int open_tfrecord(const void *opts, const leat_node *where,
@@ -423,12 +412,11 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     leat_tfrecord_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *source);
-    int rc = leat_tfrecord_list_open(&source->list, &o->files, where, &source->notes, err);
+    int rc = leat_tfrecord_list_open(&source->list, &o->files, where, &source->base.notes, err);
     if (rc < 0 || (rc = leat_tfrecord_late_init(source, err)) < 0)
         goto fail;
     char *const *const paths = source->list.paths;
     const size_t n_paths = source->list.n;
-    source->base.notes = source->notes;
     source->shards = calloc(n_paths, sizeof *source->shards);
     source->kept = leat_kept_files_open();
     if (!source->shards || !source->kept) {
@@ -453,7 +441,6 @@ static int open_tfrecord(const void *opts, const leat_node *where,
         goto fail;
     if ((rc = leat_tfrecord_labels_read(source, paths, n_paths, err)) < 0)
         goto fail;
-    source->base.notes = source->notes;
     match_seeks(source);
     set_ways(source);
     *out = &source->base;

@@ -38,7 +38,6 @@ typedef struct leat_tfrecord_source {
     leat_compressed *chunks; /* of compressed files; NULL: there are none */
     bool skips_damage;       /* each place of damage counts as one record, see index.h */
     bool verifies_always;    /* nothing is noted of kept records */
-    char *notes;             /* the same as base.notes */
     char *class_text;        /* what base.class_names point into */
     leat_tfrecord_features features;
     leat_kept_files *kept;         /* plain files, once `keep` was called */

@@ -31,7 +31,7 @@ static int read_beside(leat_tfrecord_source *source, const char *path, char **ou
         const bool read = *out != NULL;
         free(*out);
         *out = NULL;
-        return leat_source_add_note(&source->notes, err, "no names of classes: %s",
+        return leat_source_add_note(&source->base.notes, err, "no names of classes: %s",
                                     read ? "a labels file has a zero byte" : why.text);
     }
     return LEAT_OK;
