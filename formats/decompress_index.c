@@ -14,7 +14,6 @@ struct walk {
     leat_decompress_index *index;
     uint64_t at;   /* bytes so far */
     uint64_t skip; /* bytes left of the current record, without its header */
-    uint64_t room; /* entries of begins */
     size_t have;   /* bytes of the current header */
     uint8_t header[LEAT_TFRECORD_HEADER];
 };
@@ -30,14 +29,10 @@ static int fail_memory(const leat_decompress_index *index, leat_format_error *er
 static int append(struct walk *walk, uint64_t begin, leat_format_error *err)
 {
     leat_decompress_index *const index = walk->index;
-    if (index->n_records == walk->room) {
-        const uint64_t room = walk->room ? walk->room + walk->room / 2 : 1024;
-        uint64_t *const larger = realloc(index->begins, (size_t)room * sizeof *larger);
-        if (!larger)
-            return fail_memory(index, err);
-        index->begins = larger;
-        walk->room = room;
-    }
+    uint64_t *const larger = leat_grow(index->begins, (size_t)index->n_records, sizeof *larger);
+    if (!larger)
+        return fail_memory(index, err);
+    index->begins = larger;
     index->begins[index->n_records++] = begin;
     return LEAT_FORMAT_OK;
 }

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "atomic_file.h"
+#include "grow.h"
 #include "little_endian.h"
 #include "tfrecord.h"
 
@@ -185,20 +186,16 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
 /* Offsets of a number of records that is not known yet. */
 typedef struct offset_list {
     uint8_t *bytes;
-    uint64_t n, capacity;
+    uint64_t n;
 } offset_list;
 
 static int append(offset_list *list, uint64_t offset, leat_format_error *err)
 {
-    if (list->n == list->capacity) {
-        const uint64_t capacity = list->capacity ? list->capacity + list->capacity / 2 : 4096;
-        uint8_t *larger = realloc(list->bytes, (size_t)(8 * capacity));
-        if (!larger)
-            return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
-                                    "no memory for the offsets of %llu records", (ull)capacity);
-        list->bytes = larger;
-        list->capacity = capacity;
-    }
+    uint8_t *larger = leat_grow(list->bytes, (size_t)list->n, 8);
+    if (!larger)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
+                                "no memory for the offsets of %llu records", (ull)list->n + 1);
+    list->bytes = larger;
     leat_store_u64(list->bytes + 8 * list->n++, offset);
     return LEAT_FORMAT_OK;
 }
