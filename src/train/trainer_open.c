@@ -368,8 +368,6 @@ static int no_tensor(const leat_node *node, const leat_plan *plan, const char *o
 /* One float32 per sample. node: NULL, or who to blame. */
 static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node, leat_error *err)
 {
-    static const char text[] =
-        "train.sample_weight: a weight is one float32 per sample, but '%s' is %s%s";
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, i);
     char is[96];
     if (!tensor)
@@ -379,9 +377,10 @@ static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node,
         leat_shape_elements(&tensor->shape) == 1)
         return LEAT_OK;
     leat_shape_text(&tensor->shape, is, sizeof is);
-    const char *const more = tensor->shape.dtype == LEAT_F32 ? "" : ": add the op cast to it";
-    return node ? leat_node_fail(node, err, LEAT_E_CONFIG, text, tensor->name, is, more)
-                : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, is, more);
+    return leat_node_fail(
+        node, err, LEAT_E_CONFIG,
+        "train.sample_weight: a weight is one float32 per sample, but '%s' is %s%s", tensor->name,
+        is, tensor->shape.dtype == LEAT_F32 ? "" : ": add the op cast to it");
 }
 
 static int find_weight(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
@@ -415,13 +414,13 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
 /* Refuses tensors whose size differs between batches: a model has one size. */
 static int check_steady(const leat_tensor_info *tensor, const leat_node *node, leat_error *err)
 {
-    static const char text[] =
-        "the length of '%s' differs between batches (bucket_by_length), but a model needs one "
-        "size: set it in `shapes: {%s: […]}` of bucket_by_length, or use padded_batch";
     if (!tensor->varies)
         return LEAT_OK;
-    return node ? leat_node_fail(node, err, LEAT_E_CONFIG, text, tensor->name, tensor->name)
-                : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, tensor->name);
+    return leat_node_fail(
+        node, err, LEAT_E_CONFIG,
+        "the length of '%s' differs between batches (bucket_by_length), but a model needs one "
+        "size: set it in `shapes: {%s: […]}` of bucket_by_length, or use padded_batch",
+        tensor->name, tensor->name);
 }
 
 /* Checks that tensor i of another plan has the model's type and shape, in every batch. */
