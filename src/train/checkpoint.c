@@ -368,26 +368,14 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     return LEAT_OK;
 }
 
-static int read_opened(leat_trainer *trainer, const leat_safetensors *file, const char *path,
-                       leat_checkpoint_found *out, leat_error *err)
+int leat_checkpoint_read_opened(leat_trainer *trainer, const leat_safetensors *file,
+                                const char *path, leat_checkpoint_found *out, leat_error *err)
 {
     leat_param_file values = { 0 };
     int rc = leat_trainer_sync(trainer, err);
     if (rc == LEAT_OK)
         rc = read_parts(trainer, file, path, out, &values, err);
     leat_param_file_close(&values);
-    return rc;
-}
-
-int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t size,
-                                const char *path, leat_checkpoint_found *out, leat_error *err)
-{
-    leat_safetensors *file;
-    leat_format_error from;
-    if (leat_safetensors_open_memory(&file, bytes, size, &from) < 0)
-        return leat_param_file_failed(err, &from);
-    const int rc = read_opened(trainer, file, path, out, err);
-    leat_safetensors_close(&file);
     return rc;
 }
 
@@ -398,7 +386,7 @@ int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoin
     leat_format_error from;
     if (leat_safetensors_open(&file, path, &from) < 0)
         return leat_param_file_failed(err, &from);
-    const int rc = read_opened(trainer, file, path, out, err);
+    const int rc = leat_checkpoint_read_opened(trainer, file, path, out, err);
     leat_safetensors_close(&file);
     return rc;
 }

@@ -13,8 +13,8 @@
  * if the file is damaged; otherwise it is an undamaged checkpoint that does not fit. */
 int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,
                          leat_error *err);
-/* The same from bytes in memory; `path` is for messages. */
-int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t size,
+/* The same from an open file; `path` is for messages. */
+int leat_checkpoint_read_opened(leat_trainer *trainer, const leat_safetensors *file,
                                 const char *path, leat_checkpoint_found *out, leat_error *err);
 
 /* Checks the digest of a file that has the note "checkpoint". Returns LEAT_OK, LEAT_E_DATA. */

@@ -170,7 +170,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     leat_checkpoint_found found = { 0 };
     leat_error err = { 0 };
     const uint64_t before = state_of_trainer();
-    const int rc = leat_checkpoint_read_memory(trainer, bytes, n, "notes", &found, &err);
+    leat_safetensors *file;
+    leat_format_error why;
+    if (leat_safetensors_open_memory(&file, bytes, n, &why) < 0) {
+        EXPECT(why.text[0]);
+        free(bytes);
+        return 0;
+    }
+    const int rc = leat_checkpoint_read_opened(trainer, file, "notes", &found, &err);
+    leat_safetensors_close(&file);
     if (rc == LEAT_OK)
         go_on(&found);
     else
