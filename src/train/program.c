@@ -94,6 +94,13 @@ void leat_program_set_out(leat_program *p, int32_t i, int32_t tensor)
     p->out[i + 1] = tensor;
 }
 
+leat_prim_op *leat_program_forward_op(leat_program *p, leat_prim prim, int32_t i)
+{
+    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
+    leat_program_set_out(p, i, y);
+    return leat_program_op(p, prim, i, leat_program_in(p, i, 0), -1, -1, y);
+}
+
 void leat_program_fuse(const leat_program *p, int32_t i, leat_prim_op *op)
 {
     for (int32_t k = i + 1; k < p->model->end; k++)

@@ -73,6 +73,8 @@ int32_t leat_program_tensor_typed(leat_program *p, const leat_shape *shape, leat
 /* Appends an op of layer i with these tensors (-1: none). Valid until the next op is appended. */
 leat_prim_op *leat_program_op(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
                               int32_t in2, int32_t out0);
+/* The same, from the layer's input to a new tensor, which becomes its output. */
+leat_prim_op *leat_program_forward_op(leat_program *p, leat_prim prim, int32_t i);
 /* The layer's output is this tensor. */
 void leat_program_set_out(leat_program *p, int32_t i, int32_t tensor);
 /* Sets op->act and alpha if the op of layer i shall compute the activation that follows. */

@@ -34,20 +34,16 @@ float leat_layer_act_slope(const leat_model_layer *l)
                                                 : 0.0f;
 }
 
-static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
-                   int32_t out)
+static void set_act(const leat_program *p, int32_t i, leat_prim_op *op)
 {
     const leat_model_layer *l = &p->model->layers[i];
-    leat_prim_op *op = leat_program_op(p, prim, i, in0, in1, -1, out);
     op->act = l->layer->act;
     op->alpha = leat_layer_act_slope(l);
 }
 
 static void forward(leat_program *p, int32_t i)
 {
-    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
-    leat_program_set_out(p, i, y);
-    append(p, LEAT_PRIM_ACT, i, leat_program_in(p, i, 0), -1, y);
+    set_act(p, i, leat_program_forward_op(p, LEAT_PRIM_ACT, i));
 }
 
 static void backward(leat_program *p, int32_t i)
@@ -56,7 +52,7 @@ static void backward(leat_program *p, int32_t i)
     const int32_t of = leat_act_from_output(p->model->layers[i].layer->act)
                            ? leat_program_out(p, i)
                            : leat_program_in(p, i, 0);
-    append(p, LEAT_PRIM_ACT_GRAD, i, leat_program_grad(p, i), of, dx);
+    set_act(p, i, leat_program_op(p, LEAT_PRIM_ACT_GRAD, i, leat_program_grad(p, i), of, -1, dx));
     leat_program_give(p, i, 0, dx);
 }
 

@@ -34,14 +34,10 @@ int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char
 /* max_pool also writes the place of each maximum. */
 void leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
 {
-    const leat_model_layer *l = &p->model->layers[i];
-    const int32_t y = leat_program_tensor_new(p, &l->out);
-    const int32_t places =
-        prim == LEAT_PRIM_MAX_POOL ? leat_program_tensor_typed(p, &l->out, LEAT_PRIM_U16) : -1;
-    leat_prim_op *op = leat_program_op(p, prim, i, leat_program_in(p, i, 0), -1, -1, y);
-    op->out[1] = places;
+    leat_prim_op *op = leat_program_forward_op(p, prim, i);
     op->window = *window;
-    leat_program_set_out(p, i, y);
+    if (prim == LEAT_PRIM_MAX_POOL)
+        op->out[1] = leat_program_tensor_typed(p, &p->model->layers[i].out, LEAT_PRIM_U16);
 }
 
 void leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)

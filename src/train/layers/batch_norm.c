@@ -67,15 +67,12 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
 
 static void forward(leat_program *p, int32_t i)
 {
-    const leat_shape *shape_ = &p->model->layers[i].out;
-    const int32_t x = leat_program_in(p, i, 0), y = leat_program_tensor_new(p, shape_);
-    const bool fixed = !p->training || leat_layer_is_fixed(&p->model->layers[i]);
-    leat_prim_op *op =
-        leat_program_op(p, fixed ? LEAT_PRIM_NORM_FIXED : LEAT_PRIM_NORM, i, x, -1, -1, y);
+    const leat_model_layer *l = &p->model->layers[i];
+    const bool fixed = !p->training || leat_layer_is_fixed(l);
+    leat_prim_op *op = leat_program_forward_op(p, fixed ? LEAT_PRIM_NORM_FIXED : LEAT_PRIM_NORM, i);
     leat_program_fuse(p, i, op);
     if (!fixed)
-        op->saved = leat_program_save(p, shape_->dims[shape_->rank - 1]);
-    leat_program_set_out(p, i, y);
+        op->saved = leat_program_save(p, l->out.dims[l->out.rank - 1]);
 }
 
 /* Statistics that are kept are constants. */

@@ -108,20 +108,17 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
 }
 
-static leat_prim_op *append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
-                            int32_t out)
+static void set_window(const leat_program *p, int32_t i, leat_prim_op *op)
 {
     const leat_model_layer *l = &p->model->layers[i];
-    leat_prim_op *op = leat_program_op(p, prim, i, in0, in1, -1, out);
     (void)leat_conv2d_sliding(l->options, &l->in, &op->window, NULL);
-    return op;
 }
 
 static void forward(leat_program *p, int32_t i)
 {
-    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
-    leat_program_fuse(p, i, append(p, LEAT_PRIM_CONV, i, leat_program_in(p, i, 0), -1, y));
-    leat_program_set_out(p, i, y);
+    leat_prim_op *op = leat_program_forward_op(p, LEAT_PRIM_CONV, i);
+    set_window(p, i, op);
+    leat_program_fuse(p, i, op);
 }
 
 static void backward(leat_program *p, int32_t i)
@@ -129,10 +126,10 @@ static void backward(leat_program *p, int32_t i)
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
     if (leat_program_learns(p, i))
-        append(p, LEAT_PRIM_CONV_GRAD_WEIGHTS, i, dy, x, -1);
+        set_window(p, i, leat_program_op(p, LEAT_PRIM_CONV_GRAD_WEIGHTS, i, dy, x, -1, -1));
     if (leat_program_wants(p, i, 0)) {
         const int32_t dx = leat_program_tensor_new(p, &l->in);
-        append(p, LEAT_PRIM_CONV_GRAD_DATA, i, dy, -1, dx);
+        set_window(p, i, leat_program_op(p, LEAT_PRIM_CONV_GRAD_DATA, i, dy, -1, -1, dx));
         leat_program_give(p, i, 0, dx);
     }
 }

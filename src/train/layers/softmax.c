@@ -6,9 +6,7 @@
 
 static void forward(leat_program *p, int32_t i)
 {
-    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
-    leat_program_op(p, LEAT_PRIM_SOFTMAX, i, leat_program_in(p, i, 0), -1, -1, y);
-    leat_program_set_out(p, i, y);
+    leat_program_forward_op(p, LEAT_PRIM_SOFTMAX, i);
 }
 
 static void backward(leat_program *p, int32_t i)
