@@ -23,14 +23,11 @@ static int make_files(void **state)
 
 static leat_plan *plan_of(const char *engine)
 {
-    char text[1200];
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
-             "engine: %s\n"
-             "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{scale: {factor: 2}}]}\n"
-             "  - batch: %d\n  - prefetch: 2\n",
-             test_folder, engine, BATCH);
-    return plan_of_text(text);
+    return plan_format("source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
+                       "engine: %s\n"
+                       "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{scale: {factor: 2}}]}\n"
+                       "  - batch: %d\n  - prefetch: 2\n",
+                       test_folder, engine, BATCH);
 }
 
 /* Takes n batches; tells the trace of a step on each. */
@@ -215,15 +212,12 @@ TEST(after_unbatch_spans_name_records)
     static const char *const readers[] = { "pread", "auto, read_bytes: 1 MiB" };
     put_npy("x.npy", &array);
     for (size_t k = 0; k < sizeof readers / sizeof *readers; k++) {
-        char text[600];
         row rows[ROWS_MAX];
         leat_loader_stats_info stats;
-        snprintf(text, sizeof text,
-                 "source: {npy: {files: '%s', name: x}}\n"
-                 "engine: {threads: 2, reader: %s, run: 4, spans: 65536}\n"
-                 "pipeline: [unbatch, {batch: %d}, {prefetch: 2}]\n",
-                 in_folder("x.npy"), readers[k], BATCH);
-        leat_plan *plan = plan_of_text(text);
+        leat_plan *plan = plan_format("source: {npy: {files: '%s', name: x}}\n"
+                                      "engine: {threads: 2, reader: %s, run: 4, spans: 65536}\n"
+                                      "pipeline: [unbatch, {batch: %d}, {prefetch: 2}]\n",
+                                      in_folder("x.npy"), readers[k], BATCH);
         leat_loader *loader = open_loader(plan, NULL);
         take(loader, 3 * N_RECORDS / BATCH);
         leat_loader_stats(loader, &stats);

@@ -97,14 +97,11 @@ TEST(numbers_go_out_and_come_back)
 
 static leat_plan *plan_with(const char *op)
 {
-    char text[1200];
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
-             "engine: {spans: 512, threads: 2}\n"
-             "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{%s}]}\n"
-             "  - batch: 32\n  - prefetch: 2\n",
-             test_folder, op);
-    return plan_of_text(text);
+    return plan_format("source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
+                       "engine: {spans: 512, threads: 2}\n"
+                       "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{%s}]}\n"
+                       "  - batch: 32\n  - prefetch: 2\n",
+                       test_folder, op);
 }
 
 static uint64_t digest_with(const char *op)

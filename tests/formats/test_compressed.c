@@ -37,12 +37,9 @@ static int make_files(void **state)
 
 static leat_plan *plan_with(char files, const char *stages, const char *engine)
 {
-    char text[800];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s/%c*.tfrecord', features: {x: {}, id: {}}}}\n"
-             "engine: %s\npipeline: [%s {batch: 64}, {prefetch: 2}]\n",
-             test_folder, files, engine, stages);
-    return plan_of_text(text);
+    return plan_format("source: {tfrecord: {files: '%s/%c*.tfrecord', features: {x: {}, id: {}}}}\n"
+                       "engine: %s\npipeline: [%s {batch: 64}, {prefetch: 2}]\n",
+                       test_folder, files, engine, stages);
 }
 
 static uint64_t digest_with(char files, const char *stages, const char *engine)
@@ -78,19 +75,17 @@ TEST(parts_of_other_sources)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint64_t digests[2];
         for (int k = 0; k < 2; k++) {
-            char text[1000];
             int64_t n;
             const char c = k ? 'g' : 'f';
-            snprintf(text, sizeof text,
-                     "source: {%s: {sources: [\n"
-                     "  {tfrecord: {files: '%s/%c0.tfrecord', features: {x: {}, id: {}}}},\n"
-                     "  {tfrecord: {files: '%s/%c1.tfrecord', features: {%s: {key: x}, %s: {key: "
-                     "id}}}}]}}\n"
-                     "engine: {threads: 3, digest: true}\n"
-                     "pipeline: [{shuffle: {window: 300}}, {batch: 64}]\n",
-                     names[i], test_folder, c, test_folder, c, i == 2 ? "x2" : "x",
-                     i == 2 ? "id2" : "id");
-            leat_plan *plan = plan_of_text(text);
+            leat_plan *plan = plan_format(
+                "source: {%s: {sources: [\n"
+                "  {tfrecord: {files: '%s/%c0.tfrecord', features: {x: {}, id: {}}}},\n"
+                "  {tfrecord: {files: '%s/%c1.tfrecord', features: {%s: {key: x}, %s: {key: "
+                "id}}}}]}}\n"
+                "engine: {threads: 3, digest: true}\n"
+                "pipeline: [{shuffle: {window: 300}}, {batch: 64}]\n",
+                names[i], test_folder, c, test_folder, c, i == 2 ? "x2" : "x",
+                i == 2 ? "id2" : "id");
             leat_loader *loader = open_loader(plan, NULL);
             digests[k] = take_digest(loader, &n);
             assert_int_equal(n, leat_plan_get_info(plan)->n_batches);

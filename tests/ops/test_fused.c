@@ -56,15 +56,13 @@ static int make_images(void **state)
 
 static uint64_t digest_of(const char *part, const char *ops, bool fuse, int threads, int *n_fused)
 {
-    char text[600];
     int64_t n;
-    snprintf(text, sizeof text,
-             "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
-             "pipeline: [shuffle, {on_error: {policy: mask, max_errors: %s}}, {map: {ops: %s}}, "
-             "{batch: 8}, {prefetch: 2}]\n",
-             test_folder, part, threads, fuse ? "true" : "false",
-             part == parts[0] ? "0" : "unlimited", ops);
-    leat_plan *plan = plan_of_text(text);
+    leat_plan *plan = plan_format(
+        "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
+        "pipeline: [shuffle, {on_error: {policy: mask, max_errors: %s}}, {map: {ops: %s}}, "
+        "{batch: 8}, {prefetch: 2}]\n",
+        test_folder, part, threads, fuse ? "true" : "false", part == parts[0] ? "0" : "unlimited",
+        ops);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
     const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 4 }, &n);
     leat_plan_close(&plan);

@@ -161,14 +161,13 @@ TEST(the_room_for_the_largest_is_the_same)
     write_lists(path);
     for (size_t t = 0; t < N_THREADS; t++)
         for (int s = 0; s < 2; s++) {
-            char text[1000], source[300], whole[400];
+            char source[300], whole[400];
             snprintf(source, sizeof source,
                      "{tfrecord: {files: '%s', features: {list: {shape: [-1]}}}}", path);
             snprintf(whole, sizeof whole, s ? "{concat: [%s]}" : "%s", source);
-            snprintf(text, sizeof text,
-                     "source: %s\nengine: {threads: %lld}\npipeline: [{padded_batch: 8}]\n", whole,
-                     (long long)(threads[t] < 0 ? 4 : threads[t]));
-            leat_plan *plan = plan_of_text(text);
+            leat_plan *plan =
+                plan_format("source: %s\nengine: {threads: %lld}\npipeline: [{padded_batch: 8}]\n",
+                            whole, (long long)(threads[t] < 0 ? 4 : threads[t]));
             assert_int_equal(leat_plan_tensor(plan, 0)->shape.dims[0], 700);
             leat_plan_close(&plan);
         }

@@ -34,14 +34,12 @@ static int make_file(void **state)
 
 static leat_plan *file_plan(const char *engine, const char *policy, int prefetch)
 {
-    char text[600];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
-             "engine: %s\n"
-             "pipeline: [shuffle, {on_error: {policy: %s, max_errors: 1000}}, {batch: 16},\n"
-             "           {prefetch: %d}]\n",
-             path, engine, policy, prefetch);
-    return plan_of_text(text);
+    return plan_format(
+        "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
+        "engine: %s\n"
+        "pipeline: [shuffle, {on_error: {policy: %s, max_errors: 1000}}, {batch: 16},\n"
+        "           {prefetch: %d}]\n",
+        path, engine, policy, prefetch);
 }
 
 TEST(damaged_records_of_files)

@@ -389,13 +389,10 @@ static int make_data_and_file(void **state)
 
 static leat_plan *file_plan(const char *engine, const char *rest)
 {
-    char text[800];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
-             "engine: %s\n"
-             "pipeline: [%s]\n",
-             in_folder("x.tfrecord"), engine, rest);
-    return plan_of_text(text);
+    return plan_format("source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+                       "engine: %s\n"
+                       "pipeline: [%s]\n",
+                       in_folder("x.tfrecord"), engine, rest);
 }
 
 TEST(records_of_files)

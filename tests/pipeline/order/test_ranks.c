@@ -50,14 +50,11 @@ static const char *before_batch = "shuffle, {skip: 2}";
 
 static leat_plan *open_plan(const char *engine, int rank, int ranks, int prefetch)
 {
-    char text[900];
-    snprintf(text, sizeof text,
-             "seed: 5\n"
-             "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
-             "engine: {%s, digest: true, rank: %d, ranks: %d}\n"
-             "pipeline: [%s, {batch: %d}, {prefetch: %d}]\n",
-             path, engine, rank, ranks, before_batch, BATCH, prefetch);
-    return plan_of_text(text);
+    return plan_format("seed: 5\n"
+                       "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
+                       "engine: {%s, digest: true, rank: %d, ranks: %d}\n"
+                       "pipeline: [%s, {batch: %d}, {prefetch: %d}]\n",
+                       path, engine, rank, ranks, before_batch, BATCH, prefetch);
 }
 
 /* What all batches hold, as one process would make them. */

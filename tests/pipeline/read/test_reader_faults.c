@@ -52,13 +52,10 @@ static int make_files(void **state)
 
 static leat_plan *plan_of(const char *pattern, const char *engine, const char *order, int prefetch)
 {
-    char text[1200];
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s/%s', features: {x: {}, id: {}}}\n"
-             "engine: %s\n"
-             "pipeline:\n  %s\n  - batch: %d\n  - prefetch: {batches: %d}\n",
-             test_folder, pattern, engine, order, BATCH, prefetch);
-    return plan_of_text(text);
+    return plan_format("source:\n  tfrecord: {files: '%s/%s', features: {x: {}, id: {}}}\n"
+                       "engine: %s\n"
+                       "pipeline:\n  %s\n  - batch: %d\n  - prefetch: {batches: %d}\n",
+                       test_folder, pattern, engine, order, BATCH, prefetch);
 }
 
 static const char *const orders[] = { "- shuffle: {seed: 3}", "- take: 900" };

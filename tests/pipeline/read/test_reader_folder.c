@@ -41,14 +41,12 @@ static int make_set(void **state)
 
 static leat_plan *plan_of(const char *engine, const char *stages, int prefetch)
 {
-    char text[1000];
-    snprintf(text, sizeof text,
-             "source: {images: '%s/set'}\n"
-             "engine: {digest: true, %s}\n"
-             "pipeline: [shuffle: {seed: 5}, %s map: [decode_image, {resize: [4, 4]}], batch: 16, "
-             "prefetch: %d]\n",
-             test_folder, engine, stages, prefetch);
-    return plan_of_text(text);
+    return plan_format(
+        "source: {images: '%s/set'}\n"
+        "engine: {digest: true, %s}\n"
+        "pipeline: [shuffle: {seed: 5}, %s map: [decode_image, {resize: [4, 4]}], batch: 16, "
+        "prefetch: %d]\n",
+        test_folder, engine, stages, prefetch);
 }
 
 static uint64_t digest_with(const char *engine, const char *stages, int prefetch)

@@ -24,13 +24,11 @@ static bool has_ring;
 
 static leat_plan *plan_of(const char *engine, const char *stages, int prefetch)
 {
-    char text[1200];
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
-             "engine: {digest: true, %s}\n"
-             "pipeline:\n  - shuffle: {seed: 3}\n%s  - batch: %d\n  - prefetch: {batches: %d}\n",
-             test_folder, engine, stages, BATCH, prefetch);
-    return plan_of_text(text);
+    return plan_format(
+        "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
+        "engine: {digest: true, %s}\n"
+        "pipeline:\n  - shuffle: {seed: 3}\n%s  - batch: %d\n  - prefetch: {batches: %d}\n",
+        test_folder, engine, stages, BATCH, prefetch);
 }
 
 /* A whole run: the chain of its digests, and what the loader says in the end. */

@@ -32,7 +32,7 @@ static int make(void **state)
 static leat_plan *plan_of(const char *source, const char *stages, const char *memory)
 {
     static const char features[] = "features: {id: {shape: []}, blob: {type: bytes}}}}";
-    char text[3000], whole[2000] = "";
+    char whole[2000] = "";
     for (const char *at = source; *at; at++) {
         const size_t n = strlen(whole);
         if (!strncmp(at, "DATA", 4)) {
@@ -42,9 +42,8 @@ static leat_plan *plan_of(const char *source, const char *stages, const char *me
             whole[n] = *at;
         }
     }
-    snprintf(text, sizeof text, "source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n",
-             whole, memory, stages);
-    return plan_of_text(text);
+    return plan_format("source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n", whole,
+                       memory, stages);
 }
 
 static const leat_budget_row *row_of(const leat_budget *budget, const char *name)

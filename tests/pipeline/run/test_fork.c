@@ -29,13 +29,11 @@ enum { CHILD_THREADS = 2 };
 
 static leat_plan *make_plan(const char *engine, int threads, const char *cache)
 {
-    char text[1000];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s/data.tfrecord', features: {x: {}, id: {shape: []}}}}\n"
-             "engine: {digest: true, threads: %d, %s}\n"
-             "pipeline: [{shuffle: {seed: 3}}, %s {batch: %d}, {prefetch: 3}]\n",
-             test_folder, threads, engine, cache, BATCH);
-    return plan_of_text(text);
+    return plan_format(
+        "source: {tfrecord: {files: '%s/data.tfrecord', features: {x: {}, id: {shape: []}}}}\n"
+        "engine: {digest: true, threads: %d, %s}\n"
+        "pipeline: [{shuffle: {seed: 3}}, %s {batch: %d}, {prefetch: 3}]\n",
+        test_folder, threads, engine, cache, BATCH);
 }
 
 static int make_data(void **state)

@@ -55,12 +55,10 @@ TEST(memory_does_not_grow)
     };
     const leat_loader_options options = { .epochs = -1 };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        char text[500];
-        snprintf(text, sizeof text,
-                 "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
-                 "engine: %s\npipeline: [shuffle, {batch: 50}]\n",
-                 path, cases[c].engine);
-        leat_plan *plan = plan_of_text(text);
+        leat_plan *plan =
+            plan_format("source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
+                        "engine: %s\npipeline: [shuffle, {batch: 50}]\n",
+                        path, cases[c].engine);
         leat_reader_fault = cases[c].faults;
         leat_loader *loader = open_loader(plan, &options);
         int64_t early = 0, most = 0;

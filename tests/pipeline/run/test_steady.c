@@ -35,19 +35,18 @@ static int make_file(void **state)
 #ifdef COUNTING_MALLOC
 static leat_plan *plan_of(const char *source, const char *engine)
 {
-    char text[1000], from[600];
+    char from[600];
     snprintf(from, sizeof from, source, path, path);
-    snprintf(text, sizeof text,
-             "source: %s\n"
-             "engine: %s\n"
-             "pipeline:\n"
-             "  - shuffle\n"
-             "  - map: [decode_jpeg, {random_resized_crop: {size: [24, 24]}}, random_flip,\n"
-             "          {random_brightness: 0.2}, {normalize: {mean: [0.5], std: [0.2]}}]\n"
-             "  - batch: 8\n"
-             "  - prefetch: 2\n",
-             from, engine);
-    return plan_of_text(text);
+    return plan_format(
+        "source: %s\n"
+        "engine: %s\n"
+        "pipeline:\n"
+        "  - shuffle\n"
+        "  - map: [decode_jpeg, {random_resized_crop: {size: [24, 24]}}, random_flip,\n"
+        "          {random_brightness: 0.2}, {normalize: {mean: [0.5], std: [0.2]}}]\n"
+        "  - batch: 8\n"
+        "  - prefetch: 2\n",
+        from, engine);
 }
 
 static void take(leat_loader *loader, int n)

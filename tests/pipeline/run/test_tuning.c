@@ -21,13 +21,10 @@ static int open_all(void **state)
 /* Nothing runs in a loader without threads but what the test calls. */
 static int open_with(const char *engine, const char *stages)
 {
-    char text[300];
-    snprintf(text, sizeof text,
-             "engine: {threads: 0%s}\n"
-             "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
-             "pipeline: [%s]\n",
-             engine, path, stages);
-    plan = plan_of_text(text);
+    plan = plan_format("engine: {threads: 0%s}\n"
+                       "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+                       "pipeline: [%s]\n",
+                       engine, path, stages);
     loader = open_loader(plan, NULL);
     return 0;
 }

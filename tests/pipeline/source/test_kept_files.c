@@ -109,13 +109,10 @@ static int make_files(void **state)
 static leat_plan *plan_of(const char *files, const char *features, const char *engine,
                           const char *stages)
 {
-    char text[1500];
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s/%s-*.tfrecord', features: %s}\n"
-             "engine: {digest: true, %s}\n"
-             "pipeline:\n%s  - prefetch: 2\n",
-             test_folder, files, features, engine, stages);
-    return plan_of_text(text);
+    return plan_format("source:\n  tfrecord: {files: '%s/%s-*.tfrecord', features: %s}\n"
+                       "engine: {digest: true, %s}\n"
+                       "pipeline:\n%s  - prefetch: 2\n",
+                       test_folder, files, features, engine, stages);
 }
 
 #define X    "{x: {}}"

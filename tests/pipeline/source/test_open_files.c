@@ -25,13 +25,11 @@ static int make_set(void **state)
 
 static leat_plan *plan_of(const char *files, const char *engine, const char *stages)
 {
-    char text[1200];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: ['%s/%s'], features: {x: {shape: [%d]}, id: {}}}}\n"
-             "engine: {digest: true, %s}\n"
-             "pipeline: [shuffle: {seed: 3}, %s batch: 16, prefetch: 2]\n",
-             test_folder, files, ROW_FLOATS, engine, stages);
-    return plan_of_text(text);
+    return plan_format(
+        "source: {tfrecord: {files: ['%s/%s'], features: {x: {shape: [%d]}, id: {}}}}\n"
+        "engine: {digest: true, %s}\n"
+        "pipeline: [shuffle: {seed: 3}, %s batch: 16, prefetch: 2]\n",
+        test_folder, files, ROW_FLOATS, engine, stages);
 }
 
 static uint64_t digest_of(leat_plan *plan)

@@ -16,11 +16,8 @@ static int make_sets(void **state)
 
 static leat_plan *open_files(const char *files)
 {
-    char text[600];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: [%s], features: {x: {}}}}\npipeline: [{batch: 4}]\n",
-             files);
-    return plan_of_text(text);
+    return plan_format(
+        "source: {tfrecord: {files: [%s], features: {x: {}}}}\npipeline: [{batch: 4}]\n", files);
 }
 
 /* names: joined by commas; NULL: unknown. */
