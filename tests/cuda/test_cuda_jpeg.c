@@ -124,22 +124,17 @@ TEST(a_batch_may_take_several_goes)
 /* Two tensors of files and one of numbers, so that ops lie beside each other on the GPU. */
 static leat_plan *open_two(const char files[2][64], const char *first, const char *others)
 {
-    char text[1200];
-    leat_plan *plan;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source: {zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
-             "image}}}}]}\n"
-             "pipeline:\n"
-             "  - map: {device: %s, ops: [decode_jpeg, {random_crop: {size: 20}}, random_flip]}\n"
-             "  - map: {tensor: other, device: %s, ops: [decode_jpeg, {resize: {size: 24}}, "
-             "random_flip, {normalize: {mean: 0.5}}]}\n"
-             "  - map: {tensor: label, device: %s, ops: [{cast: float32}, {scale: {factor: 3}}]}\n"
-             "  - batch: {size: 6, drop_remainder: false}\n  - prefetch: 2\n"
-             "engine: {threads: 2}\n",
-             files[0], files[1], first, others, others);
-    check(open_text(text, &plan, &err), &err);
-    return plan;
+    return plan_format(
+        "source: {zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
+        "image}}}}]}\n"
+        "pipeline:\n"
+        "  - map: {device: %s, ops: [decode_jpeg, {random_crop: {size: 20}}, random_flip]}\n"
+        "  - map: {tensor: other, device: %s, ops: [decode_jpeg, {resize: {size: 24}}, "
+        "random_flip, {normalize: {mean: 0.5}}]}\n"
+        "  - map: {tensor: label, device: %s, ops: [{cast: float32}, {scale: {factor: 3}}]}\n"
+        "  - batch: {size: 6, drop_remainder: false}\n  - prefetch: 2\n"
+        "engine: {threads: 2}\n",
+        files[0], files[1], first, others, others);
 }
 
 TEST(tensors_do_not_mind_each_other)
@@ -206,7 +201,6 @@ TEST(after_unbatch_the_record_is_named)
     const array_of array = { "image", "|u1", ", 2, 4096", RECORDS, PARTS * sizeof files[0], files };
     const leat_view image = { leat_shape_make(LEAT_U8, 3, (int64_t[]){ SIDE, SIDE, 3 }), pixels,
                               NULL };
-    char text[400];
     leat_plan *plan;
     outcome found;
     leat_error err;
@@ -222,11 +216,9 @@ TEST(after_unbatch_the_record_is_named)
     }
     put_npy("image.npy", &array);
     begin_fakes(4, 1);
-    snprintf(text, sizeof text,
-             "source: {npy: {files: '%s', name: image}}\n"
-             "pipeline: [unbatch, {map: {device: gpu, ops: %s}}, {batch: 2}]\n",
-             in_folder("image.npy"), OPS);
-    check(open_text(text, &plan, &err), &err);
+    plan = plan_format("source: {npy: {files: '%s', name: image}}\n"
+                       "pipeline: [unbatch, {map: {device: gpu, ops: %s}}, {batch: 2}]\n",
+                       in_folder("image.npy"), OPS);
     assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
     assert_int_equal(found.batches, RECORDS - 1);
     assert_non_null(strstr(err.message, "image.npy, row 2"));

@@ -152,16 +152,14 @@ TEST(no_call_after_the_close)
     const gpu_jpegs set = {
         .n = 60, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
     };
-    char file[64], text[400];
+    char file[64];
     leat_plan *plan;
     leat_error err;
     check(gpu_jpegs_write(&set, file, &err), &err);
-    snprintf(text, sizeof text,
-             "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
-             "[{decode_jpeg: {max_pixels: 10000}}, {resize: {size: 40}}]}}, {batch: 4}, "
-             "{prefetch: 3}]\n",
-             file);
-    check(open_text(text, &plan, &err), &err);
+    plan = plan_format("source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
+                       "[{decode_jpeg: {max_pixels: 10000}}, {resize: {size: 40}}]}}, {batch: 4}, "
+                       "{prefetch: 3}]\n",
+                       file);
     for (uint64_t seed = 0; seed < 20; seed++) {
         leat_device *device;
         leat_loader *loader;

@@ -14,15 +14,10 @@ enum { N_PARTS = sizeof parts / sizeof *parts };
 static leat_plan *open_file(const char *file, const char *device, const char *decode,
                             const char *ops, const char *engine)
 {
-    char text[900];
-    leat_plan *plan;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source: {tfrecord: '%s'}\npipeline: [shuffle, {map: {device: %s, ops: [%s, %s]}}, "
-             "{batch: {size: 9, drop_remainder: false}}]\nengine: {threads: 2%s}\n",
-             file, device, decode, ops, engine);
-    check(open_text(text, &plan, &err), &err);
-    return plan;
+    return plan_format(
+        "source: {tfrecord: '%s'}\npipeline: [shuffle, {map: {device: %s, ops: [%s, %s]}}, "
+        "{batch: {size: 9, drop_remainder: false}}]\nengine: {threads: 2%s}\n",
+        file, device, decode, ops, engine);
 }
 
 /* Two epochs beside the CPU's. decode: the op with its options, for the GPU. */

@@ -260,9 +260,8 @@ TEST(bytes_are_compared_as_texts_and_by_length)
 /* The files only begin as images do: a label is that of its folder, and nothing is read for it. */
 TEST(labels_of_images_need_no_reading)
 {
-    char name[32], text[400];
+    char name[32];
     leat_plan *plan;
-    leat_error err;
     for (int c = 0; c < 3; c++)
         for (int i = 0; i <= c; i++) {
             snprintf(name, sizeof name, "images/%c/%d.jpg", 'a' + c, i);
@@ -274,11 +273,10 @@ TEST(labels_of_images_need_no_reading)
                  twice ? "concat: [{images: '%s/images'}, {images: '%s/images'}]"
                        : "images: '%s/images'",
                  test_folder, test_folder);
-        snprintf(text, sizeof text,
-                 "source: {%s}\npipeline: [{filter: {feature: label, min: 1}}, {map: [decode_jpeg, "
-                 "{resize: [8, 8]}]}, {batch: 2}]\n",
-                 source);
-        check(open_text(text, &plan, &err), &err);
+        plan = plan_format(
+            "source: {%s}\npipeline: [{filter: {feature: label, min: 1}}, {map: [decode_jpeg, "
+            "{resize: [8, 8]}]}, {batch: 2}]\n",
+            source);
         assert_int_equal(leat_plan_get_info(plan)->n_samples, 5 * (1 + twice));
         leat_plan_close(&plan);
     }
@@ -287,18 +285,16 @@ TEST(labels_of_images_need_no_reading)
 /* Inside the pipeline of one of several sources, and after them where their order is fixed. */
 TEST(in_one_of_several_sources)
 {
-    char text[1200], one[300];
+    char one[300];
     leat_plan *plan;
-    leat_error err;
     int64_t n, n_a = 0, n_b = 0;
     snprintf(one, sizeof one,
              "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: {shape: []}}}",
              test_folder);
-    snprintf(text, sizeof text,
-             "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
-             "{%s, pipeline: [{filter: {feature: label, equals: 6}}]}]}\npipeline: [{batch: 16}]\n",
-             one, one);
-    check(open_text(text, &plan, &err), &err);
+    plan = plan_format(
+        "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
+        "{%s, pipeline: [{filter: {feature: label, equals: 6}}]}]}\npipeline: [{batch: 16}]\n",
+        one, one);
     int64_t *ids = ids_of(plan, &n, 1);
     for (int r = 0; r < N_RECORDS / 2; r++) {
         n_a += label_of(r) == 5;
@@ -309,11 +305,10 @@ TEST(in_one_of_several_sources)
         assert_int_equal(label_of((int)ids[i]), i < n_a ? 5 : 6);
     free(ids);
     leat_plan_close(&plan);
-    snprintf(text, sizeof text,
-             "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: "
-             "{feature: label, equals: 5}}, {batch: 16}]\n",
-             one, one);
-    check(open_text(text, &plan, &err), &err);
+    plan =
+        plan_format("source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: "
+                    "{feature: label, equals: 5}}, {batch: 16}]\n",
+                    one, one);
     ids = ids_of(plan, &n, 1);
     int64_t k = 0;
     for (int part = 0; part < 2; part++)

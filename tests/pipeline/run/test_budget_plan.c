@@ -204,10 +204,9 @@ TEST(scratch_before_a_cache_is_counted)
     static const char *const stages[] = { "map: [decode_image, resize: [9, 9]]",
                                           "map: [decode_image, resize: [9, 9]], cache" };
     static char picture[100000] = "P6 200 160 255\n";
-    char path[64], text[512];
+    char path[64];
     int64_t bytes[2];
     leat_format_error ignored;
-    leat_error err;
     snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
     record_writer to = open_records(path);
     const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
@@ -218,12 +217,10 @@ TEST(scratch_before_a_cache_is_counted)
     }
     close_records(&to);
     for (int i = 0; i < 2; i++) {
-        leat_plan *plan;
-        snprintf(text, sizeof text,
-                 "source: {tfrecord: {files: '%s', features: {image/encoded: {type: bytes}}}}\n"
-                 "pipeline: [%s, batch: 2]\n",
-                 path, stages[i]);
-        check(open_text(text, &plan, &err), &err);
+        leat_plan *plan = plan_format(
+            "source: {tfrecord: {files: '%s', features: {image/encoded: {type: bytes}}}}\n"
+            "pipeline: [%s, batch: 2]\n",
+            path, stages[i]);
         bytes[i] = budget_of(plan).scratch_bytes;
         leat_plan_close(&plan);
     }
