@@ -225,9 +225,8 @@ TEST(a_picture_too_large_for_the_budget_is_named)
     check(open_set("bomb", "threads: 2, memory: 32 MiB", "max_pixels: 1000000",
                    "  - on_error: mask\n", &plan, &err),
           &err);
-    run_digest(plan, NULL, &n);
+    digest_and_close(plan, 0, &n);
     assert_int_equal(n, N_SMALL / 4);
-    leat_plan_close(&plan);
 }
 
 SUITE_FIXTURE(make_sets, remove_folder)

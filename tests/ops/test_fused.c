@@ -56,7 +56,6 @@ static int make_images(void **state)
 
 static uint64_t digest_of(const char *part, const char *ops, bool fuse, int threads, int *n_fused)
 {
-    int64_t n;
     leat_plan *plan = plan_format(
         "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
         "pipeline: [shuffle, {on_error: {policy: mask, max_errors: %s}}, {map: {ops: %s}}, "
@@ -64,9 +63,7 @@ static uint64_t digest_of(const char *part, const char *ops, bool fuse, int thre
         test_folder, part, threads, fuse ? "true" : "false", part == parts[0] ? "0" : "unlimited",
         ops);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
-    const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 4 }, &n);
-    leat_plan_close(&plan);
-    return digest;
+    return digest_and_close(plan, 4, NULL);
 }
 
 TEST(one_go_equals_one_by_one)

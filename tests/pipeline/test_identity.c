@@ -63,12 +63,9 @@ TEST(a_run_is_a_constant)
         for (int level = 0; level <= leat_cpu_best(); level++)
             for (int threads = 0; threads <= 8; threads += threads < 3 ? 1 : 5)
                 for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
-                    const leat_loader_options options = { .epochs = 2 };
-                    int64_t n;
                     leat_cpu_use(level);
                     leat_plan *plan = plan_of(images, labels, cases[c].map, threads, prefetch);
-                    const uint64_t digest = run_digest(plan, &options, &n);
-                    leat_plan_close(&plan);
+                    const uint64_t digest = digest_and_close(plan, 2, NULL);
                     if (digest != cases[c].digest)
                         fail_msg("%s at %s with %d threads, prefetch %d: 0x%016llx", cases[c].map,
                                  leat_cpu_name(level), threads, prefetch,

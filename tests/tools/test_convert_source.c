@@ -16,7 +16,6 @@
 static uint64_t digest_of(const char *name)
 {
     char path[200], here[400];
-    int64_t n_batches;
     leat_plan *plan;
     leat_error error;
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -24,9 +23,7 @@ static uint64_t digest_of(const char *name)
     assert_int_equal(chdir(folder), 0);
     check(leat_plan_load(path, &plan, &error), &error);
     assert_int_equal(chdir(here), 0);
-    const uint64_t digest = run_digest(plan, NULL, &n_batches);
-    leat_plan_close(&plan);
-    return digest;
+    return digest_and_close(plan, 0, NULL);
 }
 
 /* The source as a config, and the arguments of convert that read it. */

@@ -220,7 +220,6 @@ TEST(records_of_one_row)
     uint64_t digests[2];
     for (int i = 0; i < 2; i++) {
         leat_builder *b = leat_builder_open();
-        int64_t n;
         leat_builder_rows(b, 40, i ? &wide : &flat, 1);
         leat_builder_op(b, &jitter_op);
         leat_builder_engine(b, "{threads: 2, digest: true}");
@@ -232,8 +231,7 @@ TEST(records_of_one_row)
         leat_builder_stage(b, "map", "[jitter]");
         leat_builder_stage(b, "batch", "7");
         leat_plan *plan = plan_of_builder(b);
-        digests[i] = run_digest(plan, &(leat_loader_options){ .epochs = 2 }, &n);
-        leat_plan_close(&plan);
+        digests[i] = digest_and_close(plan, 2, NULL);
     }
     assert_true(digests[0] == digests[1]);
     free(rows);
@@ -414,10 +412,7 @@ TEST(records_of_files)
     for (size_t r = 0; r < sizeof rests / sizeof *rests; r++) {
         uint64_t want = 0;
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
-            leat_plan *plan = file_plan(engines[e], rests[r]);
-            int64_t n;
-            const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 2 }, &n);
-            leat_plan_close(&plan);
+            const uint64_t digest = digest_and_close(file_plan(engines[e], rests[r]), 2, NULL);
             want = want ? want : digest;
             assert_true(digest == want);
         }

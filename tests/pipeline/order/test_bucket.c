@@ -304,13 +304,11 @@ TEST(what_has_one_size_may_be_mixed)
     leat_plan *plan;
     leat_error err;
     uint64_t digests[2];
-    int64_t n;
     for (int threads = 0; threads < 2; threads++) {
         check(open_plan(mixes, threads ? "threads: 3, digest: true" : "threads: 0, digest: true",
                         &plan, &err),
               &err);
-        digests[threads] = run_digest(plan, NULL, &n);
-        leat_plan_close(&plan);
+        digests[threads] = digest_and_close(plan, 0, NULL);
     }
     assert_true(digests[0] == digests[1]);
     check(open_plan(mixes, "", &plan, &err), &err);

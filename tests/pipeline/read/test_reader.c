@@ -41,11 +41,8 @@ static uint64_t digest_with(const char *reader, int threads, int prefetch)
     char engine[200];
     int64_t n;
     snprintf(engine, sizeof engine, "{digest: true, threads: %d, reader: %s}", threads, reader);
-    leat_plan *plan = plan_of(engine, prefetch);
-    const leat_loader_options options = { .epochs = 2 };
-    const uint64_t digest = run_digest(plan, &options, &n);
+    const uint64_t digest = digest_and_close(plan_of(engine, prefetch), 2, &n);
     assert_int_equal(n, 2 * ((N_FILES * N_RECORDS + 31) / 32));
-    leat_plan_close(&plan);
     return digest;
 }
 
@@ -123,13 +120,9 @@ TEST(little_memory_changes_nothing)
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         for (int threads = 0; threads <= 3; threads++) {
             char engine[200];
-            int64_t n;
             snprintf(engine, sizeof engine, "{digest: true, threads: %d, read_bytes: %s}", threads,
                      engines[i]);
-            leat_plan *plan = plan_of(engine, 2);
-            const leat_loader_options options = { .epochs = 2 };
-            assert_true(run_digest(plan, &options, &n) == want);
-            leat_plan_close(&plan);
+            assert_true(digest_and_close(plan_of(engine, 2), 2, NULL) == want);
         }
 }
 

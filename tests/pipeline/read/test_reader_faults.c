@@ -66,10 +66,8 @@ static uint64_t digest_with(const char *engine, const char *order, int prefetch)
     int64_t n;
     snprintf(with, sizeof with, "{digest: true, %s}", engine);
     leat_plan *plan = plan_of("part-*.tfrecord", with, order, prefetch);
-    const leat_loader_options options = { .epochs = 2 };
-    const uint64_t digest = run_digest(plan, &options, &n);
+    const uint64_t digest = digest_and_close(plan, 2, &n);
     assert_int_equal(n, 2 * ((N_FILES * N_RECORDS + BATCH - 1) / BATCH));
-    leat_plan_close(&plan);
     return digest;
 }
 

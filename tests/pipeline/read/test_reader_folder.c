@@ -52,11 +52,8 @@ static leat_plan *plan_of(const char *engine, const char *stages, int prefetch)
 static uint64_t digest_with(const char *engine, const char *stages, int prefetch)
 {
     int64_t n;
-    const leat_loader_options options = { .epochs = 3 };
-    leat_plan *plan = plan_of(engine, stages, prefetch);
-    const uint64_t digest = run_digest(plan, &options, &n);
+    const uint64_t digest = digest_and_close(plan_of(engine, stages, prefetch), 3, &n);
     assert_int_equal(n, 3 * ((N_FILES + 15) / 16));
-    leat_plan_close(&plan);
     return digest;
 }
 

@@ -105,13 +105,11 @@ TEST(digests_do_not_depend_on_threads_or_prefetch)
                 const setup s = { 700, 24, threads, prefetch, "{}", ops[o], NULL, true };
                 leat_plan *plan = plan_of(&s, rows);
                 int64_t n;
-                const leat_loader_options options = { .epochs = 2 };
-                const uint64_t digest = run_digest(plan, &options, &n);
+                const uint64_t digest = digest_and_close(plan, 2, &n);
                 assert_int_equal(n, 2 * (700 / 24));
                 if (!want)
                     want = digest;
                 assert_true(digest == want);
-                leat_plan_close(&plan);
             }
     }
     free(rows);

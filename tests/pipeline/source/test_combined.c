@@ -166,7 +166,6 @@ TEST(any_way_of_running_gives_the_same)
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
             for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
                 char pipeline[300];
-                const leat_loader_options options = { .epochs = 3 };
                 leat_plan *plan;
                 leat_error err;
                 int64_t n;
@@ -177,8 +176,7 @@ TEST(any_way_of_running_gives_the_same)
                              : "",
                          prefetch);
                 check(combined_try_plan(sources[s], engines[e], pipeline, &plan, &err), &err);
-                const uint64_t got = run_digest(plan, &options, &n);
-                leat_plan_close(&plan);
+                const uint64_t got = digest_and_close(plan, 3, &n);
                 assert_true(n > 3);
                 if (want && got != want)
                     fail_msg("%s differs with %s, prefetch %d", sources[s], engines[e], prefetch);
@@ -196,11 +194,9 @@ TEST(weights_are_exact)
                                         "['0.700', .3]" };
     for (size_t i = 0; i < 4; i++) {
         char text[600];
-        int64_t n;
         snprintf(text, sizeof text, "{mix: {weights: %s, sources: [" XA "}, " XB "}]}}", same[i]);
         check(combined_try_plan(text, "", "[{batch: 4}]", &plan, &err), &err);
-        const uint64_t got = run_digest(plan, NULL, &n);
-        leat_plan_close(&plan);
+        const uint64_t got = digest_and_close(plan, 0, NULL);
         assert_true(!want || got == want);
         want = got;
     }

@@ -57,18 +57,15 @@ TEST(threads_and_prefetch_change_nothing)
 {
     char source[600];
     uint64_t want = 0;
-    const leat_loader_options options = { .epochs = 2 };
     snprintf(source, sizeof source, "images: '%s'", in_folder("set"));
     for (int threads = 0; threads <= 8; threads++)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             int64_t n;
-            leat_plan *plan = plan_with(source, threads, prefetch);
-            const uint64_t digest = run_digest(plan, &options, &n);
+            const uint64_t digest = digest_and_close(plan_with(source, threads, prefetch), 2, &n);
             assert_int_equal(n, 2 * ((N_CLASSES * PER_CLASS + 6) / 7));
             if (threads == 0 && prefetch == 0)
                 want = digest;
             assert_true(digest == want);
-            leat_plan_close(&plan);
         }
 }
 

@@ -34,11 +34,9 @@ static leat_plan *plan_of(const char *files, const char *engine, const char *sta
 
 static uint64_t digest_of(leat_plan *plan)
 {
-    const leat_loader_options options = { .epochs = 2 };
     int64_t n;
-    const uint64_t digest = run_digest(plan, &options, &n);
+    const uint64_t digest = digest_and_close(plan, 2, &n);
     assert_int_equal(n, 2 * ((N_FILES * N + 15) / 16));
-    leat_plan_close(&plan);
     return digest;
 }
 

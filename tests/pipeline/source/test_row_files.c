@@ -169,10 +169,8 @@ static uint64_t digest_of(const char *source, const char *engine)
     int64_t n_batches;
     snprintf(rest, sizeof rest, "engine: %s\nseed: 3\npipeline: [shuffle, {repeat: 3}, {batch: 4}]",
              engine);
-    leat_plan *plan = row_files_plan(source, rest);
-    const uint64_t digest = run_digest(plan, NULL, &n_batches);
+    const uint64_t digest = digest_and_close(row_files_plan(source, rest), 0, &n_batches);
     assert_int_equal(n_batches, 6);
-    leat_plan_close(&plan);
     return digest;
 }
 

@@ -158,9 +158,8 @@ static uint64_t digest_of(const char *path, const char *options, const char *eng
     snprintf(rest, sizeof rest, "engine: %s\nseed: 5\npipeline: [shuffle, {repeat: 2}, {batch: 3}]",
              engine);
     check(open_csv(path, options, rest, &plan, &err), &err);
-    const uint64_t digest = run_digest(plan, NULL, &n_batches);
+    const uint64_t digest = digest_and_close(plan, 0, &n_batches);
     assert_int_equal(n_batches, 5);
-    leat_plan_close(&plan);
     return digest;
 }
 

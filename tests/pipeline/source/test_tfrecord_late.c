@@ -82,12 +82,7 @@ static leat_plan *plan_of(const char *files, const char *engine, const char *sta
 
 static uint64_t digest_of(const char *files, const char *engine, const char *stages)
 {
-    leat_plan *plan = plan_of(files, engine, stages);
-    const leat_loader_options options = { .epochs = 2 };
-    int64_t n;
-    const uint64_t digest = run_digest(plan, &options, &n);
-    leat_plan_close(&plan);
-    return digest;
+    return digest_and_close(plan_of(files, engine, stages), 2, NULL);
 }
 
 static int n_descriptors(void)

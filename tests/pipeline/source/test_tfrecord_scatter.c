@@ -67,10 +67,8 @@ static leat_plan *plan_of(const char *name, const char *features, bool is_copy, 
 static uint64_t digest_of(const char *name, const char *features, bool is_copy, const char *more)
 {
     int64_t n;
-    leat_plan *plan = plan_of(name, features, is_copy, more);
-    const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 2 }, &n);
+    const uint64_t digest = digest_and_close(plan_of(name, features, is_copy, more), 2, &n);
     assert_true(n > 0);
-    leat_plan_close(&plan);
     return digest;
 }
 
