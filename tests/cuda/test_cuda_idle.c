@@ -12,11 +12,6 @@ enum { RECORDS = 256, SIZE = 8, SETTLE = 4, STEPS = 8 };
 static const cuda_fake_table *fake;
 static const cupti_fake_table *cupti;
 
-static int make_file(void **state)
-{
-    return make_record_file(RECORDS, 0);
-}
-
 static leat_config *make_config(void)
 {
     return record_file_config("engine: {threads: 1}\n"
@@ -191,7 +186,7 @@ TEST(a_comparison_records_each_arm)
     check_fake_cupti(cupti);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(RECORDS, 0)
 
 int main(void)
 {

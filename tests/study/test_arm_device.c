@@ -37,11 +37,6 @@ static int wait_for(leat_event *event)
 
 static leat_device_table planted;
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 static void open_arm(leat_arm *arm, leat_compare_arm *out)
 {
     char text[1024];
@@ -106,4 +101,4 @@ TEST(a_failed_run_says_why)
     close_arm(&arm);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -8,11 +8,6 @@
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 /* A job with a cache. The device has memory of its own, so that only caches and loaders count. Without threads nothing is
  * read ahead. */
 static void open_cached_job(leat_arm *arm, leat_compare_arm *out)
@@ -120,4 +115,4 @@ TEST(a_cache_on_a_device_is_not_filled)
     leat_arm_close(&arm);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -10,11 +10,6 @@
 
 enum { N_RECORDS = 256 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 static leat_config *make_config(const char *pipeline)
 {
     return record_file_config("engine: {threads: 1}\npipeline: [%s]\n"
@@ -114,4 +109,4 @@ TEST(what_cannot_be_is_refused)
     leat_config_close(&config);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

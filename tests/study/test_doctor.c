@@ -19,12 +19,6 @@
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static int make_file(void **state)
-{
-    (void)state;
-    return make_record_file(N_RECORDS, 0);
-}
-
 static void make_anew(uint64_t n)
 {
     remove_file(NULL);
@@ -583,4 +577,4 @@ TEST(a_guess_names_the_largest_share)
                    cases[i].part));
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -11,11 +11,6 @@
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 /* Two dense layers are some kernels of 0.5 ms each. */
 static leat_config *make_config(const char *device)
 {
@@ -111,4 +106,4 @@ TEST(errors_name_arm_and_place)
     leat_config_close(&config);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -16,11 +16,6 @@ enum { N_RECORDS = 4200, BLOB = 8192 };
 #define SMALL  "memory: 28MiB, threads: 2"
 #define STAGES "{batch: {size: 8, drop_remainder: true}}, {prefetch: {batches: 2}}"
 
-static int prepare(void **state)
-{
-    return make_record_file(N_RECORDS, BLOB);
-}
-
 static suggest_job open_job(const char *engine, const char *stages)
 {
     char text[1024];
@@ -200,4 +195,4 @@ TEST(a_fast_disk_needs_neither)
     assert_true(!offered("pipeline.shuffle.block=") && !offered("engine.reader="));
 }
 
-SUITE_FIXTURE(prepare, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, BLOB)

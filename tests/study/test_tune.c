@@ -10,11 +10,6 @@
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 static leat_config *make_config(const char *sleep_ms, const char *threads, const char *prefetch)
 {
     return record_file_config(
@@ -168,4 +163,4 @@ TEST(without_time_nothing_is_tried)
     leat_config_close(&config);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -9,11 +9,6 @@
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 0);
-}
-
 static leat_config *make_config(const char *ops)
 {
     return record_file_config(
@@ -101,4 +96,4 @@ TEST(what_cannot_be_is_refused)
     leat_config_close(&config);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 0)

@@ -17,11 +17,6 @@
 static const int64_t threads[] = { 0, 1, 2, 3, 8, -1 };
 #define N_THREADS (sizeof threads / sizeof *threads)
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 300);
-}
-
 static int open_plan(int64_t n_threads, const char *stages, leat_plan **plan, leat_error *err)
 {
     char text[1200];
@@ -173,4 +168,4 @@ TEST(the_room_for_the_largest_is_the_same)
         }
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 300)

@@ -12,12 +12,6 @@
 #define N_RECORDS 115 /* batches of 16: the last one has 3 rows */
 #define BATCH     16
 
-static int make_file(void **state)
-{
-    (void)state;
-    return make_record_file(N_RECORDS, 300);
-}
-
 TEST(parts_are_all_of_it_in_order)
 {
     static leat_order_cache cache;
@@ -298,4 +292,4 @@ TEST(wrong_ranks_are_refused)
     leat_config_close(&config);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 300)

@@ -13,11 +13,6 @@
 
 enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000 };
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, LONGEST);
-}
-
 /* --- an op of which one sample lasts as long as many others ---------------------------------------- */
 
 enum { OTHERS = 60, SLOW_RECORD = 150 };
@@ -220,4 +215,4 @@ TEST(a_fixed_reader_stays)
     close_loader_and_plan(&loader, &plan);
 }
 
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, LONGEST)

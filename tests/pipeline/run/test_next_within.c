@@ -164,9 +164,4 @@ TEST(a_second_consumer_is_told)
     alarm(0);
 }
 
-static int make_file(void **state)
-{
-    return make_record_file(N_RECORDS, 300);
-}
-
-SUITE_FIXTURE(make_file, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, 300)

@@ -13,11 +13,6 @@ enum { N_RECORDS = 64, LONGEST = 60000, ROWS = 8, ROW_NS = 1000, MISS_NS = 10000
 static leat_plan *plan;
 static leat_loader *loader;
 
-static int open_all(void **state)
-{
-    return make_record_file(N_RECORDS, LONGEST);
-}
-
 /* Nothing runs in a loader without threads but what the test calls. */
 static int open_with(const char *engine, const char *stages)
 {
@@ -179,4 +174,4 @@ TEST_WITH(short_batches_are_one_task_and_more_are_ahead, open_free, close_free)
     expect_reason("the slowest recent sample took");
 }
 
-SUITE_FIXTURE(open_all, remove_file)
+SUITE_RECORD_FILE(N_RECORDS, LONGEST)
