@@ -6,7 +6,7 @@
 
 enum { RECORDS = 43, SIDE = 9 };
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 /* A plan over images of one size, "y" beside them; stages: "NAME", "OPTIONS", …, NULL. */
 static leat_plan *open_plan(const char *const *stages, const char *engine)
@@ -231,10 +231,4 @@ TEST(the_budget_says_it)
     leat_device_close(&gpu);
     leat_plan_close(&plan);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

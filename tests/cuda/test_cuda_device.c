@@ -6,7 +6,7 @@
 #include "device/device_table.h"
 #include "fixtures/cuda_fixture.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 TEST(names_and_reasons)
 {
@@ -335,10 +335,4 @@ TEST(records_need_cupti)
         assert_true(strstr(err.message, "libnvidia-ml.so.1") || strstr(err.message, "NVML"));
     leat_device_close(&device);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

@@ -7,7 +7,7 @@
 #include "device/device_table.h"
 #include "gpu/gpu_cases.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 enum { RECORDS = 60, ROW = 5 * 5 * 3 };
 
@@ -100,12 +100,4 @@ TEST(too_little_memory_is_said)
     leat_device_close(&device);
     check_fake(fake);
     fake->reset(0);
-}
-
-int main(int argc, char **argv)
-{
-    fake = open_fake();
-    if (argc > 1) /* one test by its name */
-        cmocka_set_test_filter(argv[1]);
-    return unit_run();
 }

@@ -4,7 +4,7 @@
  * and a host that waits for nothing. */
 #include "fixtures/cuda_train_fixture.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 /* Bits do not depend on graphs, or on the order in which the device does things. */
 TEST(graphs_change_no_bit)
@@ -154,10 +154,4 @@ TEST(steps_are_not_waited_for)
     fixture_close(&f[0]);
     fixture_close(&f[1]);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

@@ -447,11 +447,3 @@ TEST(refusals_say_what_to_do)
         expect_refusal(file, "gpu", cases[i].ops, cases[i].says);
     gpu_jpegs_remove(file);
 }
-
-int main(int argc, char **argv)
-{
-    open_fakes();
-    if (argc > 1) /* one test by its name */
-        cmocka_set_test_filter(argv[1]);
-    return unit_run();
-}

@@ -5,7 +5,7 @@
 #include "fixtures/cuda_fixture.h"
 #include "gpu/gpu_cases.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 TEST(kernels_give_what_apply_gives)
 {
@@ -39,10 +39,4 @@ TEST(flags_and_list_agree)
     }
     leat_device_close(&device);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

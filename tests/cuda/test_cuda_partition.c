@@ -5,7 +5,7 @@
 #include "fixtures/cuda_train_fixture.h"
 #include "train/cpu/onednn.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 /* @1, @2, @3: where a layer may name its device. */
 typedef struct cut_model {
@@ -177,10 +177,4 @@ TEST(a_model_cut_on_the_gpu_itself)
     leat_device_close(&cpu);
     leat_device_close(&gpu);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

@@ -182,11 +182,3 @@ TEST(a_misspelt_switch_is_said)
     close_set(plan, file);
     check_fakes();
 }
-
-int main(int argc, char **argv)
-{
-    open_fakes();
-    if (argc > 1) /* one test by its name */
-        cmocka_set_test_filter(argv[1]);
-    return unit_run();
-}

@@ -6,7 +6,7 @@
 #include "train/program.h"
 #include "train/views.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 static void must_compare(const gpu_model *m, const char *how, const char *cpu_how, int steps,
                          double loss, double weights)
@@ -286,10 +286,4 @@ TEST(sums_of_short_batches_have_room)
     gpu_batch_drop(&b);
     fixture_close(&f);
     check_fake(fake);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }

@@ -7,7 +7,7 @@
 
 #include "fixtures/cuda_train_fixture.h"
 
-static const cuda_fake_table *fake;
+FAKE_GPU
 
 TEST(impossible_targets_are_named)
 {
@@ -248,10 +248,4 @@ TEST(a_graph_that_fails_is_told)
     }
     assert_true(told[0] >= 10 && told[1] >= told[0]);
     fake->reset(8);
-}
-
-int main(void)
-{
-    fake = open_fake();
-    return unit_run();
 }
