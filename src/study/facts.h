@@ -72,7 +72,7 @@ static inline double leat_facts_ns(const leat_facts *facts, double rate)
     return rate > 0 ? facts->rows / rate * 1e9 : 0;
 }
 
-/* Whether so many CPUs in use leave none free; false: their number is not known. */
+/* Whether this many CPUs in use leave none free; false: their number is not known. */
 static inline bool leat_facts_fills(const leat_facts *facts, double cores)
 {
     return facts->cores && cores >= 0.9 * facts->cores;

@@ -45,10 +45,9 @@ static void take(leat_loader *loader, int n)
 
 static json_t *write_and_load(leat_loader *loader)
 {
-    char path[300];
     leat_error err;
     json_error_t bad;
-    snprintf(path, sizeof path, "%s/trace.json", test_folder);
+    const char *const path = in_folder("trace.json");
     check(leat_loader_trace_write(loader, path, &err), &err);
     json_t *json = json_load_file(path, 0, &bad);
     if (!json)

@@ -18,16 +18,12 @@ static uint64_t truth[N_RECORDS + 1];
 
 static const char *data_path(void)
 {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/data.tfrecord", test_folder);
-    return path;
+    return in_folder("data.tfrecord");
 }
 
 static const char *side_path(void)
 {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/data.tfrecord.idx", test_folder);
-    return path;
+    return in_folder("data.tfrecord.idx");
 }
 
 static void write_data(uint64_t n_records)

@@ -8,9 +8,7 @@
 
 static const char *file_path(void)
 {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/x-manifest.json", test_folder);
-    return path;
+    return in_folder("x-manifest.json");
 }
 
 enum { N_SHARDS = 5 };

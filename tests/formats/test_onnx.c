@@ -11,9 +11,7 @@
 
 static const char *file_path(void)
 {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/model.onnx", test_folder);
-    return path;
+    return in_folder("model.onnx");
 }
 
 static float weights[256];

@@ -8,9 +8,7 @@
 
 static const char *file_path(void)
 {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/weights.safetensors", test_folder);
-    return path;
+    return in_folder("weights.safetensors");
 }
 
 /* One tensor of each dtype with its number of elements, a scalar, an empty one. */

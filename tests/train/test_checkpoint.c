@@ -146,8 +146,7 @@ TEST(no_whole_checkpoint_is_an_error)
 {
     const run r = { .threads = 1 };
     session s;
-    char only[256];
-    snprintf(only, sizeof only, "%s/only", test_folder);
+    const char *const only = in_folder("only");
     assert_int_equal(mkdir(only, 0777), 0);
     write_whole(in_folder("only/step-000000003.safetensors"), "{}", 2);
     open_trainer(&s, &r, checkpoint_model);

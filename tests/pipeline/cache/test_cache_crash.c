@@ -238,8 +238,7 @@ static int fill_disk(uint64_t pages)
 
 TEST(a_full_file_system_stops_the_filling_only)
 {
-    char small[50];
-    snprintf(small, sizeof small, "%s/small", test_folder);
+    const char *const small = in_folder("small");
     assert_int_equal(mkdir(small, 0777), 0);
     want_on_disk = crash_digest(NULL, true, NULL);
     for (uint64_t pages = 1; pages < 5; pages++) {

@@ -223,10 +223,9 @@ TEST(a_damaged_index_is_made_anew)
 
 TEST(a_pipe_is_refused)
 {
-    char path[400];
     leat_plan *plan;
     leat_error err;
-    snprintf(path, sizeof path, "%s/pipe.tfrecord", test_folder);
+    const char *const path = in_folder("pipe.tfrecord");
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(try_plan("pipe.tfrecord", "{x: {}}", "{}", 0, &plan, &err), LEAT_E_IO);
     assert_non_null(strstr(err.message, "not a regular file"));
@@ -239,12 +238,11 @@ TEST(a_file_cut_short_under_the_loader)
     static const char *const engines[] = { "{reader: pread, threads: 0}",
                                            "{reader: auto, threads: 0, read_bytes: 4096}" };
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
-        char path[400];
         leat_plan *plan;
         leat_batch *batch;
         leat_error err;
         int rc;
-        snprintf(path, sizeof path, "%s/shrinks.tfrecord", test_folder);
+        const char *const path = in_folder("shrinks.tfrecord");
         write_records(path, 0, 500, 500);
         check(try_plan("shrinks.tfrecord", "{x: {}}", engines[e], 1, &plan, &err), &err);
         leat_loader *loader = open_loader(plan, NULL);

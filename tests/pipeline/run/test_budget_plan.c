@@ -204,10 +204,9 @@ TEST(scratch_before_a_cache_is_counted)
     static const char *const stages[] = { "map: [decode_image, resize: [9, 9]]",
                                           "map: [decode_image, resize: [9, 9]], cache" };
     static char picture[100000] = "P6 200 160 255\n";
-    char path[64];
     int64_t bytes[2];
     leat_format_error ignored;
-    snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
+    const char *const path = in_folder("pictures.tfrecord");
     record_writer to = open_records(path);
     const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
     for (int i = 0; i < 4; i++) {

@@ -38,10 +38,9 @@ static leat_plan *make_plan(const char *engine, int threads, const char *cache)
 
 static int make_data(void **state)
 {
-    char path[300];
     if (make_folder(state))
         return -1;
-    snprintf(path, sizeof path, "%s/data.tfrecord", test_folder);
+    const char *const path = in_folder("data.tfrecord");
     write_records(path, 0, N_RECORDS, 700);
     return 0;
 }
