@@ -127,12 +127,12 @@ static int add_curve(struct plot *p, struct panel *panel, int i, const char *key
     const int before = panel->lines.n;
     leat_svg_fit(p->names[i], 400, run, sizeof run);
     snprintf(name, sizeof name, "%s: %.60s", run, key);
-    const int rc = leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
+    leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
     if (panel->lines.n > before) {
         panel->lines.lines[before].colour = i;
         panel->lines.lines[before].dash = panel->n_keys;
     }
-    return rc < 0 ? leat_fail(err, LEAT_E_NOMEM, "out of memory") : LEAT_OK;
+    return panel->lines.failed ? leat_fail(err, LEAT_E_NOMEM, "out of memory") : LEAT_OK;
 }
 
 /* The curves of a key. asked: some run must have it. */

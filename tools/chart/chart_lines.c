@@ -26,7 +26,10 @@ leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simula
         line->low = malloc(bytes);
         line->high = malloc(bytes);
     }
-    return line->x && line->y && (!intervals || (line->low && line->high)) ? line : NULL;
+    if (line->x && line->y && (!intervals || (line->low && line->high)))
+        return line;
+    lines->failed = true;
+    return NULL;
 }
 
 void leat_line_point(leat_chart_line *line, double x, double y, double low, double high)

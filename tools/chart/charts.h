@@ -119,13 +119,14 @@ typedef struct leat_lines {
     bool from_zero;              /* the vertical axis, where it is not logarithmic */
     leat_chart_line lines[LEAT_LINES_MOST];
     int n;
+    bool failed; /* out of memory: a line is missing */
     double wall, wall_low,
         wall_high; /* a place on the horizontal axis with its interval; NaN: none */
     const char *wall_name;
 } leat_lines;
 
-/* A line, called NAME or NAME (simulated), with room for this many points; NULL: out of memory, or there are
- * too many lines. */
+/* A line, called NAME or NAME (simulated), with room for this many points; NULL: there are too many lines, or
+ * out of memory (sets `failed`). */
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals);
 /* Adds a point if both values can be drawn. */

@@ -96,20 +96,19 @@ static void name_picture(const leat_page *page, const char *id, char name[40])
         snprintf(name, 40, "%.24s-%d", id, n);
 }
 
-int leat_page_chart(leat_page *page, leat_chart chart, int n)
+void leat_page_chart(leat_page *page, leat_chart chart, int n)
 {
     if (!n)
-        return LEAT_OK;
+        return;
     page->n_charts++;
     if (page->wants_pictures && page->n_pictures < LEAT_PAGE_PICTURES_MOST) {
         leat_page_picture *const picture = &page->pictures[page->n_pictures];
         name_picture(page, chart.id, picture->name);
         picture->text = leat_chart_file(&chart, 1, &picture->size);
-        if (!picture->text)
-            return LEAT_E_NOMEM;
-        page->n_pictures++;
+        page->failed |= !picture->text;
+        page->n_pictures += picture->text != NULL;
     }
-    return leat_chart_figure(page->out, &chart);
+    page->failed |= leat_chart_figure(page->out, &chart) < 0;
 }
 
 void leat_page_fact(leat_page *page, const char *name, const char *value)
@@ -201,8 +200,8 @@ static void put_contents(FILE *out, const leat_input *inputs, const answered *al
     fputs("</ul>\n</nav>\n", out);
 }
 
-static int put_section(leat_page *page, const leat_input *input, const answered *a, int i,
-                       bool head)
+static void put_section(leat_page *page, const leat_input *input, const answered *a, int i,
+                        bool head)
 {
     fprintf(page->out, "<section id=\"s%d\">\n", i);
     if (head)
@@ -210,24 +209,23 @@ static int put_section(leat_page *page, const leat_input *input, const answered 
     else
         leat_answer_put(page->out, &a->answer, a->title, false);
     leat_page_fact(page, "File", input->name);
-    const int rc = a->kind->section(page, input->json);
+    a->kind->section(page, input->json);
     fputs("</section>\n", page->out);
-    return rc;
 }
 
-static int put_sections(leat_page *page, const leat_input *inputs, int n, const answered *all,
-                        int head)
+static void put_sections(leat_page *page, const leat_input *inputs, int n, const answered *all,
+                         int head)
 {
-    int rc = head >= 0 ? put_section(page, &inputs[head], &all[head], head, true) : LEAT_OK;
-    if (rc == LEAT_OK)
-        rc = leat_page_traces(page, inputs, n);
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
+    if (head >= 0)
+        put_section(page, &inputs[head], &all[head], head, true);
+    leat_page_traces(page, inputs, n);
+    for (int i = 0; i < n; i++)
         if (all[i].kind && i != head)
-            rc = put_section(page, &inputs[i], &all[i], i, false);
-    return rc == LEAT_OK ? leat_page_logs(page, inputs, n) : rc;
+            put_section(page, &inputs[i], &all[i], i, false);
+    leat_page_logs(page, inputs, n);
 }
 
-static int write_page(leat_page *page, const leat_input *inputs, int n, answered *all)
+static void write_page(leat_page *page, const leat_input *inputs, int n, answered *all)
 {
     int n_answers = 0, n_logs = 0, n_traces = 0;
     make_answers(inputs, n, all);
@@ -253,13 +251,12 @@ static int write_page(leat_page *page, const leat_input *inputs, int n, answered
                           : "Timeline of a run");
     if (n_answers + (n_logs > 0) + (n_traces > 0) > 1)
         put_contents(page->out, inputs, all, n, n_logs, n_traces);
-    const int rc = put_sections(page, inputs, n, all, head);
+    put_sections(page, inputs, n, all, head);
     fprintf(
         page->out,
         "<footer><p>Made by <code>leat report</code>, leat %s. Intervals are bootstrap 95&#160;%% "
         "intervals.</p></footer>\n</main>\n</body>\n</html>\n",
         leat_version());
-    return rc;
 }
 
 char *leat_page_write(leat_page *page, const leat_input *inputs, int n, size_t *size)
@@ -267,9 +264,10 @@ char *leat_page_write(leat_page *page, const leat_input *inputs, int n, size_t *
     char *text = NULL;
     answered *const all = calloc((size_t)n + 1, sizeof *all);
     page->out = all ? open_memstream(&text, size) : NULL;
-    const int rc = page->out ? write_page(page, inputs, n, all) : LEAT_E_NOMEM;
+    if (page->out)
+        write_page(page, inputs, n, all);
     free(all);
-    if ((page->out && fclose(page->out) != 0) || rc < 0) {
+    if ((page->out && fclose(page->out) != 0) || page->failed) {
         free(text);
         text = NULL;
     }
@@ -284,15 +282,15 @@ void leat_page_close(leat_page *page)
     *page = (leat_page){ 0 };
 }
 
-int leat_page_lines(leat_page *page, leat_lines *lines, int rc)
+void leat_page_lines(leat_page *page, leat_lines *lines)
 {
     int n_points = 0;
     for (int i = 0; i < lines->n; i++)
         n_points += lines->lines[i].fit ? 0 : lines->lines[i].n;
-    if (rc == LEAT_OK)
-        rc = leat_page_chart(page, leat_chart_lines(lines), n_points);
+    page->failed |= lines->failed;
+    if (!lines->failed)
+        leat_page_chart(page, leat_chart_lines(lines), n_points);
     leat_lines_close(lines);
-    return rc;
 }
 
 /* --- kinds of JSON -------------------------------------------------------------------------------*/

@@ -105,6 +105,7 @@ typedef struct leat_page_picture {
 typedef struct leat_page {
     FILE *out;
     int n_charts;
+    bool failed; /* out of memory */
     bool wants_pictures;
     leat_page_picture pictures[LEAT_PAGE_PICTURES_MOST];
     int n_pictures;
@@ -119,8 +120,8 @@ void leat_page_close(leat_page *page);
 /* What an input says first. False: it is a log or a trace, which say nothing. */
 bool leat_page_answer(const leat_input *input, leat_answer *out);
 
-/* For page_*.c: adds a chart. n: what is in it, 0 adds nothing. Returns LEAT_OK or LEAT_E_NOMEM. */
-int leat_page_chart(leat_page *page, leat_chart chart, int n);
+/* For page_*.c: adds a chart. n: what is in it, 0 adds nothing. */
+void leat_page_chart(leat_page *page, leat_chart chart, int n);
 /* A line of facts below a heading: nothing if the value is NULL or empty. */
 void leat_page_fact(leat_page *page, const char *name, const char *value);
 

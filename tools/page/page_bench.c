@@ -35,7 +35,7 @@ void leat_page_bench_answer(const json_t *json, leat_answer *out)
         leat_figure_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s").text, NULL);
 }
 
-int leat_page_bench_section(leat_page *page, const json_t *json)
+void leat_page_bench_section(leat_page *page, const json_t *json)
 {
     const json_t *const stages = leat_fields_list(json, "stages");
     leat_bars data = {
@@ -57,5 +57,5 @@ int leat_page_bench_section(leat_page *page, const json_t *json)
                                          .value = leat_fields_number(stage, "us_per_sample"),
                                          .part = cpu_us(stage) });
     }
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

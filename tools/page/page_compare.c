@@ -159,7 +159,7 @@ static void list_arms(const json_t *json, arm_list *out)
     }
 }
 
-static int put_waterfall(leat_page *page, const arm_list *arms)
+static void put_waterfall(leat_page *page, const arm_list *arms)
 {
     const json_t *const first = arm_of(arms, 0);
     char title[300];
@@ -170,7 +170,7 @@ static int put_waterfall(leat_page *page, const arm_list *arms)
         leat_waterfall_add(&data, leat_arms_parts[i], leat_fields_number(first, leat_arms_parts[i]),
                            leat_fields_number(first, leat_arms_parts[i]) *
                                step_ms(arms->json, first));
-    return leat_page_chart(page, leat_chart_waterfall(&data), data.n);
+    leat_page_chart(page, leat_chart_waterfall(&data), data.n);
 }
 
 static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
@@ -188,7 +188,7 @@ static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
     out->step_high = out->step_ms * (rate / low);
 }
 
-static int put_arms(leat_page *page, const arm_list *arms)
+static void put_arms(leat_page *page, const arm_list *arms)
 {
     leat_arms data = {
         .title = "Device idle and step time, side by side",
@@ -202,10 +202,10 @@ static int put_arms(leat_page *page, const arm_list *arms)
         take_arm(arms, i, &data.arms[data.n]);
         data.n += leat_arms_check(&data.arms[data.n]);
     }
-    return leat_page_chart(page, leat_chart_arms(&data), data.n);
+    leat_page_chart(page, leat_chart_arms(&data), data.n);
 }
 
-static int put_rates(leat_page *page, const arm_list *arms)
+static void put_rates(leat_page *page, const arm_list *arms)
 {
     static const char *const keys[] = { "loader", "step", "samples_per_s" };
     leat_dots data = { .id = "rates",
@@ -231,20 +231,19 @@ static int put_rates(leat_page *page, const arm_list *arms)
         }
         data.n += leat_dots_check(row);
     }
-    return leat_page_chart(page, leat_chart_dots(&data), data.n);
+    leat_page_chart(page, leat_chart_dots(&data), data.n);
 }
 
-int leat_page_arms(leat_page *page, const json_t *json)
+void leat_page_arms(leat_page *page, const json_t *json)
 {
     arm_list arms;
     list_arms(json, &arms);
-    int rc = put_waterfall(page, &arms);
-    if (rc == LEAT_OK)
-        rc = put_arms(page, &arms);
-    return rc == LEAT_OK ? put_rates(page, &arms) : rc;
+    put_waterfall(page, &arms);
+    put_arms(page, &arms);
+    put_rates(page, &arms);
 }
 
-int leat_page_compare_section(leat_page *page, const json_t *json)
+void leat_page_compare_section(leat_page *page, const json_t *json)
 {
     char text[200];
     snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile",
@@ -254,5 +253,5 @@ int leat_page_compare_section(leat_page *page, const json_t *json)
     snprintf(text, sizeof text, "%s, in which the arms alternate",
              leat_figure_number(leat_fields_number(json, "rounds")).text);
     leat_page_fact(page, "Rounds", text);
-    return leat_page_arms(page, json);
+    leat_page_arms(page, json);
 }

@@ -10,7 +10,7 @@
 enum { POINTS_MOST = 2000, FIT_POINTS = 40 };
 
 /* The measured points of a device. */
-static int add_points(leat_lines *lines, const json_t *device, int colour)
+static void add_points(leat_lines *lines, const json_t *device, int colour)
 {
     const bool simulated = leat_fields_true(device, "simulated");
     const json_t *const points = leat_fields_list(device, "points");
@@ -18,7 +18,7 @@ static int add_points(leat_lines *lines, const json_t *device, int colour)
     leat_chart_line *const line =
         leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), simulated, n, true);
     if (!line)
-        return LEAT_E_NOMEM;
+        return;
     line->colour = colour;
     for (int i = 0; i < n; i++) {
         const json_t *const point = json_array_get(points, (size_t)i);
@@ -27,11 +27,10 @@ static int add_points(leat_lines *lines, const json_t *device, int colour)
         leat_line_point(line, leat_fields_number(point, "batch"),
                         leat_fields_number(point, "step_ms"), low, high);
     }
-    return LEAT_OK;
 }
 
 /* T = alpha + beta * batch over the same batches. */
-static int add_fit(leat_lines *lines, const json_t *device, int colour)
+static void add_fit(leat_lines *lines, const json_t *device, int colour)
 {
     const leat_chart_line *const measured = &lines->lines[lines->n - 1];
     const double alpha = leat_fields_number(device, "alpha_ms"),
@@ -42,11 +41,11 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
         high = fmax(high, measured->x[i]);
     }
     if (!(low > 0 && low < high) || isnan(alpha) || isnan(beta))
-        return LEAT_OK;
+        return;
     leat_chart_line *const line =
         leat_lines_add(lines, measured->name, false, FIT_POINTS + 1, false);
     if (!line)
-        return LEAT_E_NOMEM;
+        return;
     lines->lines[lines->n - 2].dots = true;
     line->colour = colour;
     line->fit = true;
@@ -55,10 +54,9 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
         if (y > 0 && y < 1e300)
             leat_line_point(line, x, y, NAN, NAN);
     }
-    return LEAT_OK;
 }
 
-int leat_page_crossover_section(leat_page *page, const json_t *json)
+void leat_page_crossover_section(leat_page *page, const json_t *json)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
     const int n = leat_fields_count(devices, LEAT_CHART_COLOURS);
@@ -73,14 +71,13 @@ int leat_page_crossover_section(leat_page *page, const json_t *json)
         .wall = leat_fields_number(json, "crossover_batch"),
         .wall_name = "b* ="
     };
-    int rc = LEAT_OK;
     leat_fields_interval(json, "interval", &data.wall_low, &data.wall_high);
-    for (int i = 0; i < n && rc == LEAT_OK; i++) {
+    for (int i = 0; i < n; i++) {
         const json_t *const device = json_array_get(devices, (size_t)i);
-        if ((rc = add_points(&data, device, i)) == LEAT_OK)
-            rc = add_fit(&data, device, i);
+        add_points(&data, device, i);
+        add_fit(&data, device, i);
     }
-    return leat_page_lines(page, &data, rc);
+    leat_page_lines(page, &data);
 }
 
 void leat_page_crossover_answer(const json_t *json, leat_answer *out)

@@ -189,7 +189,7 @@ static void put_evidence(leat_page *page, const json_t *json)
     fputs("</ul>\n", page->out);
 }
 
-static int put_waterfall(leat_page *page, const json_t *json)
+static void put_waterfall(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "waterfall");
     leat_waterfall data = { .simulated = leat_fields_true(json, "simulated") };
@@ -198,7 +198,7 @@ static int put_waterfall(leat_page *page, const json_t *json)
         leat_waterfall_add(&data, leat_fields_text_or(part, "class", "?"),
                            leat_fields_number(part, "share"), leat_fields_number(part, "ms"));
     }
-    return leat_page_chart(page, leat_chart_waterfall(&data), data.n);
+    leat_page_chart(page, leat_chart_waterfall(&data), data.n);
 }
 
 /* Parts have the colours of the shares that they make. */
@@ -213,7 +213,7 @@ static const char *colour_of(leat_part part)
     return part == LEAT_PART_LOADER ? "both" : leat_verdict_share(as[part])->word;
 }
 
-static int put_capacities(leat_page *page, const json_t *json)
+static void put_capacities(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "capacities");
     leat_bars data = { .id = "capacities",
@@ -242,10 +242,10 @@ static int put_capacities(leat_page *page, const json_t *json)
     }
     leat_bars_wall(&data, "measured step", leat_fields_number(json, "measured_step_ms"));
     leat_bars_wall(&data, "predicted step", leat_fields_number(json, "predicted_step_ms"));
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
-static int put_one_time(leat_page *page, const json_t *json)
+static void put_one_time(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "one_time");
     leat_bars data = { .id = "one-time",
@@ -260,7 +260,7 @@ static int put_one_time(leat_page *page, const json_t *json)
                       (leat_bar){ .name = leat_fields_text_or(json_array_get(list, i), "name", "?"),
                                   .kind = "launch",
                                   .value = leat_fields_number(json_array_get(list, i), "ms") });
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 static void put_environment(leat_page *page, const json_t *json)
@@ -333,16 +333,13 @@ static void put_warnings(leat_page *page, const json_t *json)
     put_left_out(page, json);
 }
 
-int leat_page_doctor_section(leat_page *page, const json_t *json)
+void leat_page_doctor_section(leat_page *page, const json_t *json)
 {
     put_environment(page, json);
     put_warnings(page, json);
     put_evidence(page, json);
-    int rc = put_waterfall(page, json);
-    if (rc == LEAT_OK)
-        rc = put_capacities(page, json);
-    if (rc == LEAT_OK)
-        rc = put_one_time(page, json);
-    return rc == LEAT_OK ? leat_page_crossover_section(page, json_object_get(json, "crossover"))
-                         : rc;
+    put_waterfall(page, json);
+    put_capacities(page, json);
+    put_one_time(page, json);
+    leat_page_crossover_section(page, json_object_get(json, "crossover"));
 }

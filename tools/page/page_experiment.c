@@ -67,7 +67,7 @@ static void axis_name(const json_t *series, const char *key, const char *unit_ke
         snprintf(text, 200, "%.90s", name);
 }
 
-static int add_series(leat_lines *lines, const json_t *series)
+static void add_series(leat_lines *lines, const json_t *series)
 {
     const json_t *const points = leat_fields_list(series, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
@@ -75,18 +75,17 @@ static int add_series(leat_lines *lines, const json_t *series)
     leat_chart_line *const line = leat_lines_add(lines, leat_fields_text_or(series, "name", "?"),
                                                  leat_fields_true(series, "simulated"), n, true);
     if (!line)
-        return LEAT_E_NOMEM;
+        return;
     line->colour = colour;
     for (int i = 0; i < n; i++) {
         const json_t *const point = json_array_get(points, (size_t)i);
         leat_line_point(line, leat_fields_number(point, "x"), leat_fields_number(point, "y"),
                         leat_fields_number(point, "low"), leat_fields_number(point, "high"));
     }
-    return LEAT_OK;
 }
 
 /* One chart of all series from the first on that have its axes; later ones of other axes are left. */
-static int put_series(leat_page *page, const json_t *list, size_t first, bool *done)
+static void put_series(leat_page *page, const json_t *list, size_t first, bool *done)
 {
     char x_name[200], y_name[200], other[200];
     const json_t *const head = json_array_get(list, first);
@@ -97,40 +96,38 @@ static int put_series(leat_page *page, const json_t *list, size_t first, bool *d
                         .x_name = x_name,
                         .y_name = y_name,
                         .wall = NAN };
-    int rc = LEAT_OK;
     axis_name(head, "x", "x_unit", x_name);
     axis_name(head, "y", "y_unit", y_name);
     char title[500];
     snprintf(title, sizeof title, "%s over %s", y_name, x_name);
     title[0] = title[0] >= 'a' && title[0] <= 'z' ? (char)(title[0] - 'a' + 'A') : title[0];
     data.title = title;
-    for (size_t i = first; i < json_array_size(list) && data.n < LEAT_LINES_MOST && rc == LEAT_OK;
-         i++) {
+    for (size_t i = first; i < json_array_size(list) && data.n < LEAT_LINES_MOST; i++) {
         const json_t *const one = json_array_get(list, i);
         axis_name(one, "x", "x_unit", other);
         bool same = !done[i] && !strcmp(other, x_name);
         axis_name(one, "y", "y_unit", other);
         same = same && !strcmp(other, y_name);
         if (same)
-            rc = add_series(&data, one);
+            add_series(&data, one);
         done[i] |= same;
     }
-    return leat_page_lines(page, &data, rc);
+    leat_page_lines(page, &data);
 }
 
-int leat_page_experiment_section(leat_page *page, const json_t *json)
+void leat_page_experiment_section(leat_page *page, const json_t *json)
 {
     enum { SERIES_MOST = 64 };
     const json_t *const list = leat_fields_list(json, "series");
     bool done[SERIES_MOST] = { false };
     const int n = leat_fields_count(list, SERIES_MOST);
-    int rc = LEAT_OK;
     leat_page_fact(page, "Expected", leat_fields_text(json, "expect"));
     leat_page_fact(page, "Machine", leat_fields_text(json, "machine"));
     put_notes(page, json);
     put_findings(page, json);
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
+    for (int i = 0; i < n; i++)
         if (!done[i])
-            rc = put_series(page, list, (size_t)i, done);
-    return rc == LEAT_OK && leat_fields_list(json, "arms") ? leat_page_arms(page, json) : rc;
+            put_series(page, list, (size_t)i, done);
+    if (leat_fields_list(json, "arms"))
+        leat_page_arms(page, json);
 }

@@ -31,7 +31,7 @@ typedef struct leat_page_kind {
     const char *command; /* as the key "command" has it */
     const char *needs;   /* a list or an object without which there is nothing to show */
     void (*answer)(const json_t *json, leat_answer *out);
-    int (*section)(leat_page *page, const json_t *json); /* LEAT_OK or LEAT_E_NOMEM */
+    void (*section)(leat_page *page, const json_t *json);
 } leat_page_kind;
 
 /* X(name, needs) */
@@ -48,7 +48,7 @@ typedef struct leat_page_kind {
 
 #define LEAT_PAGE_KIND_DECLARE(name, needs)                                                        \
     void leat_page_##name##_answer(const json_t *json, leat_answer *out);                          \
-    int leat_page_##name##_section(leat_page *page, const json_t *json);
+    void leat_page_##name##_section(leat_page *page, const json_t *json);
 LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_DECLARE)
 #undef LEAT_PAGE_KIND_DECLARE
 
@@ -59,17 +59,17 @@ const char *leat_page_kind_list(char *text, size_t size);
 
 /* --- parts that several kinds have --- */
 
-/* Adds a chart of lines if rc is LEAT_OK and they have points. Closes them. Returns rc, or LEAT_E_NOMEM. */
-int leat_page_lines(leat_page *page, leat_lines *lines, int rc);
+/* Adds a chart of lines if they have points. Closes them. */
+void leat_page_lines(leat_page *page, leat_lines *lines);
 /* Arms of a compare as three charts. */
-int leat_page_arms(leat_page *page, const json_t *json);
+void leat_page_arms(leat_page *page, const json_t *json);
 /* "largest" of a process of a watch, and of "recorded" of a train. */
-int leat_page_kernels(leat_page *page, const json_t *json);
+void leat_page_kernels(leat_page *page, const json_t *json);
 
 /* --- traces and logs --- */
 
-/* Nothing if there are none. Return LEAT_OK or LEAT_E_NOMEM. */
-int leat_page_traces(leat_page *page, const leat_input *inputs, int n);
-int leat_page_logs(leat_page *page, const leat_input *inputs, int n);
+/* Nothing if there are none. */
+void leat_page_traces(leat_page *page, const leat_input *inputs, int n);
+void leat_page_logs(leat_page *page, const leat_input *inputs, int n);
 
 #endif

@@ -3,17 +3,17 @@
 
 #include <math.h>
 
-int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
+void leat_page_traces(leat_page *page, const leat_input *inputs, int n)
 {
     leat_timeline timeline = { 0 };
-    int n_traces = 0, n_shown = 0, rc = LEAT_OK;
+    int n_traces = 0, n_shown = 0;
     for (int i = 0; i < n; i++)
         if (inputs[i].kind == LEAT_INPUT_TRACE) {
             n_traces++;
             n_shown += leat_timeline_add(&timeline, inputs[i].title, &inputs[i].spans);
         }
     if (n_traces == 0)
-        return LEAT_OK;
+        return;
     fputs("<section id=\"traces\">\n<h2>Timeline</h2>\n", page->out);
     if (n_shown < n_traces)
         fprintf(page->out,
@@ -22,10 +22,9 @@ int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
                 n_shown, n_traces, LEAT_TIMELINE_MOST);
     if (n_shown > 0) {
         leat_timeline_choose(&timeline);
-        rc = leat_page_chart(page, leat_chart_timeline(&timeline), n_shown);
+        leat_page_chart(page, leat_chart_timeline(&timeline), n_shown);
     }
     fputs("</section>\n", page->out);
-    return rc;
 }
 
 /* Curves that logs may have. Keys of one chart have one unit. */
@@ -56,18 +55,17 @@ static const struct {
 };
 
 /* Adds one run's curve of a key, if the run has it. */
-static int add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
+static void add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
 {
     const int before = lines->n;
     char name[160];
     snprintf(name, sizeof name, "%.80s: %s", input->title, key);
-    const int rc = leat_run_curves_add(&input->rows, key, LEAT_RUN_CURVES_STEP, name, lines);
+    leat_run_curves_add(&input->rows, key, LEAT_RUN_CURVES_STEP, name, lines);
     if (lines->n > before)
         lines->lines[before].colour = colour % LEAT_CHART_COLOURS;
-    return rc;
 }
 
-static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c)
+static void put_curves(leat_page *page, const leat_input *inputs, int n, size_t c)
 {
     leat_lines lines = { .id = curves[c].id,
                          .title = curves[c].title,
@@ -77,21 +75,20 @@ static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c
                          .steps = true,
                          .from_zero = true,
                          .wall = NAN };
-    int rc = LEAT_OK, colour = 0;
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
+    int colour = 0;
+    for (int i = 0; i < n; i++)
         for (int k = 0; k < 2 && inputs[i].kind == LEAT_INPUT_LOG && curves[c].keys[k]; k++)
-            if (rc == LEAT_OK)
-                rc = add_curve(&lines, &inputs[i], colour++, curves[c].keys[k]);
-    return leat_page_lines(page, &lines, rc);
+            add_curve(&lines, &inputs[i], colour++, curves[c].keys[k]);
+    leat_page_lines(page, &lines);
 }
 
-int leat_page_logs(leat_page *page, const leat_input *inputs, int n)
+void leat_page_logs(leat_page *page, const leat_input *inputs, int n)
 {
-    int n_logs = 0, rc = LEAT_OK;
+    int n_logs = 0;
     for (int i = 0; i < n; i++)
         n_logs += inputs[i].kind == LEAT_INPUT_LOG;
     if (n_logs == 0)
-        return LEAT_OK;
+        return;
     fputs("<section id=\"logs\">\n<h2>Learning curves</h2>\n", page->out);
     for (int i = 0; i < n; i++)
         if (inputs[i].kind == LEAT_INPUT_LOG) {
@@ -99,8 +96,7 @@ int leat_page_logs(leat_page *page, const leat_input *inputs, int n)
             if (inputs[i].rows.n_damaged)
                 leat_page_fact(page, "Not read", inputs[i].rows.damaged);
         }
-    for (size_t c = 0; c < sizeof curves / sizeof *curves && rc == LEAT_OK; c++)
-        rc = put_curves(page, inputs, n, c);
+    for (size_t c = 0; c < sizeof curves / sizeof *curves; c++)
+        put_curves(page, inputs, n, c);
     fputs("</section>\n", page->out);
-    return rc;
 }

@@ -68,7 +68,7 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
                      leat_figure_unit(leat_fields_number(json, "seconds"), "s").text, NULL);
 }
 
-static int put_shares(leat_page *page, const json_t *json)
+static void put_shares(leat_page *page, const json_t *json)
 {
     const json_t *const epochs = leat_fields_list(json, "epochs");
     const size_t n = json_array_size(epochs);
@@ -94,10 +94,10 @@ static int put_shares(leat_page *page, const json_t *json)
             arm->parts[k] = leat_fields_number(epoch, leat_arms_parts[k]);
         data.n += leat_arms_check(arm);
     }
-    return leat_page_chart(page, leat_chart_arms(&data), data.n);
+    leat_page_chart(page, leat_chart_arms(&data), data.n);
 }
 
-static int put_losses(leat_page *page, const json_t *json)
+static void put_losses(leat_page *page, const json_t *json)
 {
     static const char *const keys[] = { "loss", "eval_loss" };
     const json_t *const epochs = leat_fields_list(json, "epochs");
@@ -109,26 +109,24 @@ static int put_losses(leat_page *page, const json_t *json)
                         .y_name = "loss",
                         .steps = true,
                         .wall = NAN };
-    int rc = LEAT_OK;
-    for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
+    for (int k = 0; k < 2; k++) {
         leat_chart_line *const line = leat_lines_add(&data, keys[k], false, n, false);
-        rc = line ? LEAT_OK : LEAT_E_NOMEM;
-        for (int i = 0; line && i < n; i++) {
+        if (!line)
+            break;
+        line->colour = k;
+        for (int i = 0; i < n; i++) {
             const json_t *const epoch = json_array_get(epochs, (size_t)i);
-            line->colour = k;
             leat_line_point(line, leat_fields_number(epoch, "epoch"),
                             leat_fields_number(epoch, keys[k]), NAN, NAN);
         }
     }
-    return leat_page_lines(page, &data, rc);
+    leat_page_lines(page, &data);
 }
 
-int leat_page_train_section(leat_page *page, const json_t *json)
+void leat_page_train_section(leat_page *page, const json_t *json)
 {
-    int rc = put_shares(page, json);
-    if (rc == LEAT_OK)
-        rc = put_losses(page, json);
-    if (rc == LEAT_OK)
-        rc = leat_page_kernels(page, json_object_get(json, "recorded"));
-    return rc == LEAT_OK ? leat_page_bench_section(page, json_object_get(json, "input")) : rc;
+    put_shares(page, json);
+    put_losses(page, json);
+    leat_page_kernels(page, json_object_get(json, "recorded"));
+    leat_page_bench_section(page, json_object_get(json, "input"));
 }

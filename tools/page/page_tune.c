@@ -52,7 +52,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
 }
 
 /* Rates measured minutes apart are hard to compare, so each is shown relative to the config in the same rounds. */
-int leat_page_tune_section(leat_page *page, const json_t *json)
+void leat_page_tune_section(leat_page *page, const json_t *json)
 {
     const json_t *const tried = leat_fields_list(json, "tried");
     char names[LEAT_BARS_MOST][300];
@@ -75,5 +75,5 @@ int leat_page_tune_section(leat_page *page, const json_t *json)
         leat_bars_add(&data, bar);
     }
     leat_bars_wall(&data, "as it is:", 1);
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

@@ -63,7 +63,7 @@ void leat_page_watch_answer(const json_t *json, leat_answer *out)
         leat_answer_fact(out, "CPU cores busy", leat_figure_number(cpu / seconds).text, "mean");
 }
 
-static int put_shares(leat_page *page, const json_t *process)
+static void put_shares(leat_page *page, const json_t *process)
 {
     char title[128];
     snprintf(title, sizeof title, "Where the device’s time went: process %.0f",
@@ -82,10 +82,10 @@ static int put_shares(leat_page *page, const json_t *process)
                                              .kind = leat_verdict_share(i)->word,
                                              .value = value });
     }
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
-int leat_page_kernels(leat_page *page, const json_t *json)
+void leat_page_kernels(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "largest");
     leat_bars data = {
@@ -104,17 +104,14 @@ int leat_page_kernels(leat_page *page, const json_t *json)
                                              .kind = leat_verdict_share(LEAT_SHARE_BUSY)->word,
                                              .value = ms });
     }
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
-int leat_page_watch_section(leat_page *page, const json_t *json)
+void leat_page_watch_section(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "processes");
-    int rc = LEAT_OK;
-    for (size_t i = 0; i < json_array_size(list) && rc == LEAT_OK; i++) {
-        rc = put_shares(page, json_array_get(list, i));
-        if (rc == LEAT_OK)
-            rc = leat_page_kernels(page, json_array_get(list, i));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        put_shares(page, json_array_get(list, i));
+        leat_page_kernels(page, json_array_get(list, i));
     }
-    return rc;
 }

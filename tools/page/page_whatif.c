@@ -79,7 +79,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
     take_trials(json, out);
 }
 
-int leat_page_whatif_section(leat_page *page, const json_t *json)
+void leat_page_whatif_section(leat_page *page, const json_t *json)
 {
     const json_t *const rows = leat_fields_list(json, "rows");
     char names[LEAT_BARS_MOST][sizeof(leat_figure) + 24];
@@ -101,5 +101,5 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
                                          .kind = "input_wait",
                                          .value = leat_fields_number(row, "idle") });
     }
-    return leat_page_chart(page, leat_chart_bars(&data), data.n);
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

@@ -234,17 +234,17 @@ static double place_of(const leat_run_rows *rows, const json_t *row, int32_t x)
     return value_of(row, x == LEAT_RUN_CURVES_EPOCH ? "epochs_done" : "step");
 }
 
-static int add_line(const leat_run_rows *rows, const json_t *list, const char *key, int32_t x,
-                    const char *name, leat_lines *lines)
+static void add_line(const leat_run_rows *rows, const json_t *list, const char *key, int32_t x,
+                     const char *name, leat_lines *lines)
 {
     size_t i;
     json_t *row;
-    if (json_array_size(list) == 0 || lines->n == LEAT_LINES_MOST)
-        return LEAT_OK;
+    if (json_array_size(list) == 0)
+        return;
     leat_chart_line *const line =
         leat_lines_add(lines, name, false, (int)json_array_size(list), false);
     if (!line)
-        return LEAT_E_NOMEM;
+        return;
     json_array_foreach(list, i, row)
     {
         leat_line_point(line, place_of(rows, row, x), value_of(row, key), NAN, NAN);
@@ -254,19 +254,21 @@ static int add_line(const leat_run_rows *rows, const json_t *list, const char *k
         free(line->y);
         lines->n--;
     }
-    return LEAT_OK;
 }
 
-int leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
-                        leat_lines *lines)
+void leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
+                         leat_lines *lines)
 {
     const int before = lines->n;
-    if (!strncmp(key, of_epoch, sizeof of_epoch - 1))
-        return add_line(rows, rows->epochs, key + sizeof of_epoch - 1, x, name, lines);
-    if (!strncmp(key, of_step, sizeof of_step - 1))
-        return add_line(rows, rows->steps, key + sizeof of_step - 1, x, name, lines);
-    const int rc = add_line(rows, rows->steps, key, x, name, lines);
-    return rc < 0 || lines->n > before ? rc : add_line(rows, rows->epochs, key, x, name, lines);
+    if (!strncmp(key, of_epoch, sizeof of_epoch - 1)) {
+        add_line(rows, rows->epochs, key + sizeof of_epoch - 1, x, name, lines);
+    } else if (!strncmp(key, of_step, sizeof of_step - 1)) {
+        add_line(rows, rows->steps, key + sizeof of_step - 1, x, name, lines);
+    } else {
+        add_line(rows, rows->steps, key, x, name, lines);
+        if (lines->n == before)
+            add_line(rows, rows->epochs, key, x, name, lines);
+    }
 }
 
 static void add_keys(json_t *keys, const json_t *list)
