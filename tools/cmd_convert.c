@@ -106,57 +106,11 @@ static int parse_jpeg(const struct convert_options *o, int32_t *mcus, leat_error
 }
 
 /* Whether an option is set that only `images` has. */
-static bool has_list_options(const struct convert_options *o)
+static bool has_image_options(const struct convert_options *o)
 {
-    return o->root || o->class_from || o->file || o->suffix || o->delimiter || o->label.n ||
-           o->label_type || o->header;
-}
-
-static int run_tfrecord(const leat_call *call, leat_error *err)
-{
-    const struct convert_options *const o = call->options;
-    leat_convert_tfrecord convert = { .arguments = call->arguments + 1,
-                                      .n_arguments = call->n_arguments - 1,
-                                      .prefix = o->output,
-                                      .n_shards = (int32_t)o->shards,
-                                      .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
-                                      .json = o->json };
-    int rc;
-    if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
-        has_list_options(o))
-        return leat_command_misuse("convert",
-                                   "tfrecord takes --shards, --part, --quiet, --progress and "
-                                   "--json; records are written as they are");
-    leat_signals_catch();
-    rc = leat_convert_part_parse(o->part, &convert.part, err);
-    return rc < 0 ? rc : leat_convert_tfrecord_run(&convert, err);
-}
-
-static int run_source(const leat_call *call, leat_error *err)
-{
-    const struct convert_options *const o = call->options;
-    const bool is_config = !strcmp(call->arguments[0], "config");
-    const leat_convert_source convert = { .kind = is_config ? NULL : call->arguments[0],
-                                          .arguments = call->arguments + 1,
-                                          .n_arguments = call->n_arguments - 1,
-                                          .prefix = o->output,
-                                          .n_shards = (int32_t)o->shards,
-                                          .threads = o->threads,
-                                          .shuffle = o->shuffle,
-                                          .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
-                                          .json = o->json };
-    uint64_t seed;
-    if (is_config && call->n_arguments > 2)
-        return leat_command_misuse("convert", "config takes one file, not also '%s'",
-                                   call->arguments[2]);
-    if (o->part || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
-        has_list_options(o))
-        return leat_command_misuse(
-            "convert", "%s takes --shards, --shuffle, --threads, --quiet, --progress and --json",
-            call->arguments[0]);
-    leat_signals_catch();
-    const int rc = parse_seed(o->shuffle, &seed, err);
-    return rc < 0 ? rc : leat_convert_source_run(&convert, err);
+    return o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive || o->root ||
+           o->class_from || o->file || o->suffix || o->delimiter || o->label.n || o->label_type ||
+           o->header;
 }
 
 /* Those of parts, if there are any. */
@@ -176,19 +130,14 @@ static int name_parts(leat_file_set *set, leat_error *err)
 }
 
 /* Gives the files of an earlier run their names. */
-static int run_finish(const leat_call *call, leat_error *err)
+static int finish(const char *prefix, leat_error *err)
 {
-    const struct convert_options *const o = call->options;
     leat_file_set set = { 0 };
-    if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
-        o->skip_bad || o->recursive || o->shards >= 0 || o->json || o->part || has_list_options(o))
-        return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
-    leat_signals_catch();
-    int rc = leat_file_set_open(&set, o->output, err);
+    int rc = leat_file_set_open(&set, prefix, err);
     if (rc == LEAT_OK && !set.is_finished)
         rc = name_parts(&set, err);
     if (rc == LEAT_OK)
-        printf("the files %s-* have their names\n", leat_terminal_name(o->output));
+        printf("the files %s-* have their names\n", leat_terminal_name(prefix));
     leat_file_set_close(&set);
     return rc;
 }
@@ -233,6 +182,35 @@ static const char *text_or(const char *text, const char *other)
     return text ? text : other;
 }
 
+/* The same for the options of a kind. */
+static int check_options(const leat_call *call)
+{
+    const struct convert_options *const o = call->options;
+    const char *const kind = call->arguments[0];
+    if (!strcmp(kind, "images"))
+        return LEAT_EXIT_OK;
+    if (!strcmp(kind, "finish"))
+        return call->n_arguments > 1 || o->shuffle || o->shards >= 0 || o->json || o->part ||
+                       has_image_options(o)
+                   ? leat_command_misuse("convert", "finish takes -o PREFIX and nothing else")
+                   : LEAT_EXIT_OK;
+    if (!strcmp(kind, "tfrecord"))
+        return o->shuffle || has_image_options(o)
+                   ? leat_command_misuse("convert",
+                                         "tfrecord takes --shards, --part, --quiet, --progress and "
+                                         "--json; records are written as they are")
+                   : LEAT_EXIT_OK;
+    if (!strcmp(kind, "config") && call->n_arguments > 2)
+        return leat_command_misuse("convert", "config takes one file, not also '%s'",
+                                   call->arguments[2]);
+    return o->part || has_image_options(o)
+               ? leat_command_misuse("convert",
+                                     "%s takes --shards, --shuffle, --threads, --quiet, --progress "
+                                     "and --json",
+                                     kind)
+               : LEAT_EXIT_OK;
+}
+
 static leat_file_list_options list_options(struct convert_options *o, bool is_piped)
 {
     return (leat_file_list_options){ .root = text_or(o->root, is_piped ? "." : ""),
@@ -247,43 +225,47 @@ static leat_file_list_options list_options(struct convert_options *o, bool is_pi
                                      .skip = o->skip_bad };
 }
 
-static int run_images(const leat_call *call, leat_error *err)
+static int convert(const leat_call *call, leat_error *err)
 {
-    const bool is_piped = !strcmp(call->arguments[1], "-");
+    static const char *const input[] = { "/dev/stdin" };
     const struct convert_options *const o = call->options;
-    const int64_t waiting = leat_host_cores() * 4; /* threads mostly wait for the disk */
-    leat_convert_images convert = { .folder = is_piped ? "/dev/stdin" : call->arguments[1],
-                                    .list = list_options(call->options, is_piped),
-                                    .prefix = o->output,
-                                    .n_shards = (int32_t)o->shards,
-                                    .threads = (int32_t)(o->threads < 0   ? waiting
-                                                         : o->threads > 0 ? o->threads
-                                                                          : 1),
-                                    .is_shuffled = o->shuffle,
-                                    .keep_metadata = o->keep_metadata,
-                                    .verify = o->verify,
-                                    .skip_bad = o->skip_bad,
-                                    .recursive = o->recursive,
-                                    .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
-                                    .json = o->json };
+    const char *const kind = call->arguments[0];
+    const bool is_images = !strcmp(kind, "images"),
+               is_piped = is_images && !strcmp(call->arguments[1], "-");
+    leat_convert convert = { .kind = kind,
+                             .inputs = is_piped ? input : call->arguments + 1,
+                             .n_inputs = call->n_arguments - 1,
+                             .prefix = o->output,
+                             .n_shards = (int32_t)o->shards,
+                             .threads = o->threads,
+                             .is_shuffled = o->shuffle,
+                             .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                             .json = o->json,
+                             .list = list_options(call->options, is_piped),
+                             .keep_metadata = o->keep_metadata,
+                             .verify = o->verify,
+                             .skip_bad = o->skip_bad,
+                             .recursive = o->recursive };
     int rc;
-    leat_signals_catch();
-    if ((rc = parse_seed(o->shuffle, &convert.seed, err)) == LEAT_OK &&
-        (rc = leat_convert_part_parse(o->part, &convert.part, err)) == LEAT_OK &&
-        (rc = parse_jpeg(o, &convert.restart_mcus, err)) == LEAT_OK)
-        rc = leat_convert_images_run(&convert, err);
-    return rc;
+    if ((rc = parse_seed(o->shuffle, &convert.seed, err)) < 0 ||
+        (rc = leat_convert_part_parse(o->part, &convert.part, err)) < 0 ||
+        (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0)
+        return rc;
+    return is_images                   ? leat_convert_images_run(&convert, err)
+           : !strcmp(kind, "tfrecord") ? leat_convert_tfrecord_run(&convert, err)
+                                       : leat_convert_source_run(&convert, err);
 }
 
 static int run(const leat_call *call, leat_error *err)
 {
-    const int code = check_call(call);
+    const struct convert_options *const o = call->options;
+    int code = check_call(call);
+    if (code == LEAT_EXIT_OK)
+        code = check_options(call);
     if (code != LEAT_EXIT_OK)
         return code;
-    return !strcmp(call->arguments[0], "images")     ? run_images(call, err)
-           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call, err)
-           : !strcmp(call->arguments[0], "finish")   ? run_finish(call, err)
-                                                     : run_source(call, err);
+    leat_signals_catch();
+    return !strcmp(call->arguments[0], "finish") ? finish(o->output, err) : convert(call, err);
 }
 
 const leat_command leat_command_convert = {

@@ -11,25 +11,36 @@
 #include "formats/file_list.h"
 #include "leat/error.h"
 
-/* --- from image files --- */
-
-typedef struct leat_convert_images {
-    const char *folder; /* or list */
-    leat_file_list_options list;
-    const char *prefix;     /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;       /* -1: 1 */
-    leat_convert_part part; /* write only its shards, and leave names to `finish` */
-    int32_t threads;        /* at least 1 */
-    bool is_shuffled;       /* by `seed`; false: by class, then by name */
+/* What the command line says. */
+typedef struct leat_convert {
+    const char *kind; /* name of a source, or "config"; images and records do not look at it */
+    const char *const
+        *inputs; /* folder or list; files or options of a source; a config; files and patterns */
+    int n_inputs;
+    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;   /* -1: 1, or for records one for each file */
+    /* Write only its shards, and leave names to `finish`. Of TFRecord files that have none of its records at most the
+     * number of records is read. */
+    leat_convert_part part;
+    int64_t threads; /* -1: as the config says, or for images by the number of cores */
+    bool
+        is_shuffled; /* by `seed`; false: by class, then by name; in the order of the list; or as the source says */
     uint64_t seed;
-    int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
-    bool keep_metadata;   /* of rewritten JPEG files */
-    bool verify;          /* decode every image */
-    bool skip_bad;        /* leave out what is no image, and list it */
-    bool recursive;       /* also folders inside a class folder */
-    int32_t progress;     /* LEAT_PROGRESS_* */
-    const char *json;     /* --json */
-} leat_convert_images;
+    int32_t progress; /* LEAT_PROGRESS_* */
+    const char *json; /* --json */
+    /* of images */
+    leat_file_list_options list;
+    int32_t
+        restart_mcus; /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
+    bool keep_metadata; /* of these files */
+    bool verify;        /* decode every image */
+    bool
+        skip_bad; /* leave out, and list, damaged images, what cannot be opened, and what a list names and is
+                           * no image or has no class */
+    bool recursive; /* also folders inside a class folder; otherwise these are an error */
+} leat_convert;
+
+/* --- from image files --- */
 
 /* Writes label map and shards under temporary names and renames them when all are complete and on disk; makes
  * their indexes; reports the result. After an error or a signal nothing is left. The bytes do not depend on
@@ -37,21 +48,9 @@ typedef struct leat_convert_images {
  *
  * returns  LEAT_OK; LEAT_E_DATA with the file that is no image; LEAT_E_ARGUMENT: more shards than files;
  *          LEAT_E_UNSUPPORTED; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_images_run(const leat_convert_images *o, leat_error *err);
+int leat_convert_images_run(const leat_convert *o, leat_error *err);
 
 /* --- from a source --- */
-
-typedef struct leat_convert_source {
-    const char *kind;             /* name of a source, or NULL: take that of a config */
-    const char *const *arguments; /* its files or options; or the path of the config */
-    int n_arguments;
-    const char *prefix;  /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;    /* -1: 1 */
-    int64_t threads;     /* -1: as the config says */
-    const char *shuffle; /* seed of the order; NULL: that of the source */
-    int32_t progress;    /* LEAT_PROGRESS_* */
-    const char *json;    /* --json */
-} leat_convert_source;
 
 /* Whether there is a source of that name that reads files. */
 int leat_convert_source_knows(const char *kind);
@@ -63,20 +62,9 @@ const char *leat_convert_source_names(char text[200]);
  *
  * returns  LEAT_OK, the error of the plan or of a bad record; LEAT_E_ARGUMENT: more shards than records;
  *          LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_source_run(const leat_convert_source *convert, leat_error *err);
+int leat_convert_source_run(const leat_convert *convert, leat_error *err);
 
 /* --- from TFRecord files --- */
-
-typedef struct leat_convert_tfrecord {
-    const char *const *arguments; /* names and patterns of files */
-    int n_arguments;
-    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;   /* -1: each file becomes one; otherwise of equal numbers of records */
-    leat_convert_part
-        part; /* as of images; of files that have none of its records at most the number of records is read */
-    int32_t progress; /* LEAT_PROGRESS_* */
-    const char *json; /* --json */
-} leat_convert_tfrecord;
 
 /* Writes all shards under temporary names and renames them when all are complete and on disk;
  * makes their indexes; reports the result. After an error or a signal nothing is left. Records keep their
@@ -84,6 +72,6 @@ typedef struct leat_convert_tfrecord {
  *
  * returns  LEAT_OK; LEAT_E_DATA with file, record and byte; LEAT_E_ARGUMENT: more shards than records, or a
  *          shard would replace one of the files; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_tfrecord_run(const leat_convert_tfrecord *convert, leat_error *err);
+int leat_convert_tfrecord_run(const leat_convert *convert, leat_error *err);
 
 #endif

@@ -94,7 +94,7 @@ static void left_out_print(const leat_scan *scan, const uint32_t *order,
 
 /* Everything of one run. */
 struct convert {
-    const leat_convert_images *o;
+    const leat_convert *o;
     leat_scan scan;
     uint32_t *order;
     leat_shards_result result;
@@ -159,7 +159,7 @@ static void add_bytes(XXH3_state_t *state, const void *bytes, size_t n)
 /* Of what the bytes of all shards depend on, except the contents of the files. */
 static int digest_of(const struct convert *c, uint64_t *out, leat_error *err)
 {
-    const leat_convert_images *const o = c->o;
+    const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
         (uint64_t)n_shards_of(c),  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
         (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad
@@ -198,21 +198,24 @@ static int keep_part(struct convert *c, leat_error *err)
     return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, &c->result.manifest, err);
 }
 
+static int32_t threads_of(const leat_convert *o)
+{
+    if (o->threads < 0)
+        return (int32_t)leat_host_cores() * 4; /* threads mostly wait for the disk */
+    return o->threads > 0 ? (int32_t)o->threads : 1;
+}
+
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
     leat_progress_init(&progress, "convert", "images", n_files_of(c), c->o->progress);
     const leat_shards_options shards = {
+        .how = c->o,
         .scan = &c->scan,
         .order = c->order,
         .set = &c->set,
         .n_shards = n_shards_of(c),
-        .part = c->o->part,
-        .threads = c->o->threads,
-        .record = { .verify = c->o->verify,
-                    .restart_mcus = c->o->restart_mcus,
-                    .keep_metadata = c->o->keep_metadata },
-        .skip_bad = c->o->skip_bad,
+        .threads = threads_of(c->o),
         .progress = &progress,
     };
     int rc = write_labels(c, err);
@@ -242,11 +245,9 @@ static int write_locked(struct convert *c, leat_error *err)
 static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    const leat_scan_options how = { c->o->recursive, c->o->skip_bad, c->o->list };
     int rc;
-    if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(c->o->prefix, n_shards_of(c), &c->o->folder, 1, err)) <
-            0)
+    if ((rc = leat_scan_open(&c->scan, c->o, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(c->o->prefix, n_shards_of(c), c->o->inputs, 1, err)) < 0)
         return rc;
     if ((rc = leat_convert_part_check(c->o->part, n_shards_of(c), err)) < 0)
         return rc;
@@ -279,7 +280,7 @@ static int write_json(const struct convert *c, leat_error *err)
 {
     json_t *json = leat_json_open("convert");
     size_t first;
-    leat_json_text(json, "folder", c->o->folder);
+    leat_json_text(json, "folder", c->o->inputs[0]);
     leat_json_int(json, "images", (int64_t)c->result.images);
     leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
     leat_json_int(json, "bytes_in", (int64_t)c->result.bytes_in);
@@ -341,7 +342,7 @@ static void print_summary(const struct convert *c)
     leat_convert_part_print(c->o->part, c->o->prefix);
 }
 
-int leat_convert_images_run(const leat_convert_images *o, leat_error *err)
+int leat_convert_images_run(const leat_convert *o, leat_error *err)
 {
     struct convert c = { .o = o };
     int rc = convert(&c, err);

@@ -20,7 +20,7 @@
 #include "signals.h"
 
 struct job {
-    const leat_convert_source *c;
+    const leat_convert *c;
     leat_plan *plan;
     leat_loader *loader;
     leat_example_builder *builder;
@@ -62,8 +62,14 @@ static void put_yaml(FILE *to, const char *text, leat_yaml_kind kind)
     free(yaml);
 }
 
+/* Whether the source is that of a config. */
+static bool is_config(const leat_convert *c)
+{
+    return !strcmp(c->kind, "config");
+}
+
 /* "source: {NAME: …}" from the command line: options as YAML, or names of files. */
-static char *source_text(const leat_convert_source *c)
+static char *source_text(const leat_convert *c)
 {
     char *text = NULL;
     size_t size;
@@ -71,12 +77,12 @@ static char *source_text(const leat_convert_source *c)
     if (!to)
         return NULL;
     fprintf(to, "source:\n  %s: ", c->kind);
-    if (c->n_arguments == 1 && strchr("{[", c->arguments[0][0])) {
-        fputs(c->arguments[0], to);
+    if (c->n_inputs == 1 && strchr("{[", c->inputs[0][0])) {
+        fputs(c->inputs[0], to);
     } else {
-        for (int i = 0; i < c->n_arguments; i++) {
+        for (int i = 0; i < c->n_inputs; i++) {
             fputs(i ? ", " : "[", to);
-            put_yaml(to, c->arguments[i], LEAT_YAML_VALUE);
+            put_yaml(to, c->inputs[i], LEAT_YAML_VALUE);
         }
         fputc(']', to);
     }
@@ -89,10 +95,10 @@ static char *source_text(const leat_convert_source *c)
 
 #define COMMAND_LINE "command line" /* in messages, where a config has the name of its file */
 
-static int open_config(const leat_convert_source *c, leat_config **out, leat_error *err)
+static int open_config(const leat_convert *c, leat_config **out, leat_error *err)
 {
-    if (!c->kind)
-        return leat_config_load(c->arguments[0], out, err);
+    if (is_config(c))
+        return leat_config_load(c->inputs[0], out, err);
     char *const text = source_text(c);
     if (!text)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -155,10 +161,11 @@ static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
     char shuffle[100] = "", pipeline[200];
-    const char *const origin = job->c->kind ? COMMAND_LINE : job->c->arguments[0];
+    const char *const origin = is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE;
     int rc;
-    if (job->c->shuffle)
-        snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %.40s}}, ", job->c->shuffle);
+    if (job->c->is_shuffled)
+        snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %llu}}, ",
+                 (unsigned long long)job->c->seed);
     snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: 32}, {prefetch: 2}]", shuffle);
     if ((rc = open_config(job->c, &config, err)) >= 0 &&
         (rc = leat_config_set_as(config, pipeline, origin, err)) >= 0 &&
@@ -337,7 +344,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     return leat_json_write(json, job->c->json, err);
 }
 
-int leat_convert_source_run(const leat_convert_source *how, leat_error *err)
+int leat_convert_source_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
     struct job job = { .c = how };

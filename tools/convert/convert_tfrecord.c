@@ -20,7 +20,7 @@
 #include "signals.h"
 
 struct job {
-    const leat_convert_tfrecord *c;
+    const leat_convert *c;
     leat_paths files;
     uint64_t *counts;  /* records of each, where they are needed */
     uint64_t bytes_in; /* of files that were read whole */
@@ -127,7 +127,7 @@ static void digest_files(struct job *job)
 
 static int convert(struct job *job, leat_error *err)
 {
-    int rc = leat_paths_expand(&job->files, job->c->arguments, job->c->n_arguments, err);
+    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, err);
     if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
         rc = leat_fail(err, LEAT_E_ARGUMENT, "%zu files: at most %d", job->files.n,
                        LEAT_SHARD_NAMES_MOST);
@@ -171,7 +171,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     return leat_json_write(json, job->c->json, err);
 }
 
-int leat_convert_tfrecord_run(const leat_convert_tfrecord *how, leat_error *err)
+int leat_convert_tfrecord_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
     struct job job = { .c = how, .shards = { .prefix = how->prefix, .part = how->part } };

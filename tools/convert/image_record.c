@@ -21,21 +21,20 @@ struct leat_image_record {
     size_t room;
 };
 
-leat_image_record *leat_image_record_open(const leat_image_record_options *options)
+leat_image_record *leat_image_record_open(const leat_convert *how)
 {
     leat_image_record *record = calloc(1, sizeof *record);
     if (!record)
         return NULL;
-    record->verify = options->verify;
+    record->verify = how->verify;
     record->room = (size_t)128 << 10;
     record->reader = leat_image_reader_open();
     record->builder = leat_example_builder_open();
     record->bytes = malloc(record->room);
-    if (options->restart_mcus > 0)
-        record->transcoder =
-            leat_jpeg_transcoder_open(options->restart_mcus, options->keep_metadata);
+    if (how->restart_mcus > 0)
+        record->transcoder = leat_jpeg_transcoder_open(how->restart_mcus, how->keep_metadata);
     if (!record->reader || !record->builder || !record->bytes ||
-        (options->restart_mcus > 0 && !record->transcoder))
+        (how->restart_mcus > 0 && !record->transcoder))
         leat_image_record_close(&record);
     return record;
 }

@@ -241,12 +241,12 @@ static int scan_classes(struct walk *walk, leat_error *err)
     return rc;
 }
 
-static int open_folder(leat_scan *out, const char *folder, const leat_scan_options *options,
-                       leat_error *err)
+static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 {
+    const char *const folder = how->inputs[0];
     struct names folders = { 0 }, files = { 0 };
     struct walk walk = {
-        .scan = out, .top = folder, .recursive = options->recursive, .skip_bad = options->skip_bad
+        .scan = out, .top = folder, .recursive = how->recursive, .skip_bad = how->skip_bad
     };
     out->root = folder;
     is_loop(&walk, "", NULL, &walk.root);
@@ -288,33 +288,32 @@ static int take_list(leat_scan *out, leat_error *err)
     return LEAT_OK;
 }
 
-static int open_list(leat_scan *out, const char *path, const leat_scan_options *options,
-                     leat_error *err)
+static int open_list(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     leat_format_error why = { 0 };
-    if (options->recursive)
+    if (how->recursive)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--recursive is for folders of classes; a list names its files, and "
                          "--class-from takes all files below a folder");
     out->given = calloc(1, sizeof *out->given);
     if (!out->given)
         return fail_memory(err);
-    if (leat_file_list_open(out->given, path, &options->list, &why) < 0)
+    if (leat_file_list_open(out->given, how->inputs[0], &how->list, &why) < 0)
         return leat_files_fail(err, &why);
     return take_list(out, err);
 }
 
-int leat_scan_open(leat_scan *out, const char *path, const leat_scan_options *options,
-                   leat_error *err)
+int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     *out = (leat_scan){ 0 };
-    if (leat_file_list_wants(path, &options->list))
-        return open_list(out, path, options, err);
-    const char *const unused = leat_file_list_unused(&options->list);
+    if (leat_file_list_wants(how->inputs[0], &how->list))
+        return open_list(out, how, err);
+    const char *const unused = leat_file_list_unused(&how->list);
     if (unused)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "the option '%s' is for lists of files, but %s is a folder", unused, path);
-    return open_folder(out, path, options, err);
+                         "the option '%s' is for lists of files, but %s is a folder", unused,
+                         how->inputs[0]);
+    return open_folder(out, how, err);
 }
 
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file)

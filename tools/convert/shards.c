@@ -192,7 +192,7 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
         worker->images++;
         worker->bytes_in += bytes_in;
         rc = keep_record(worker, record, size, err);
-    } else if (rc == LEAT_E_DATA && (o->skip_bad || (no_image && !o->scan->given))) {
+    } else if (rc == LEAT_E_DATA && (o->how->skip_bad || (no_image && !o->scan->given))) {
         rc = skip_file(job, position, err->message, err);
     } else {
         const leat_error inner = *err;
@@ -209,7 +209,7 @@ static bool take_task(struct job *job, struct task *task)
 {
     bool found = false;
     pthread_mutex_lock(&job->lock);
-    while (job->next < job->n && !leat_convert_part_has(job->options->part, job->next_shard))
+    while (job->next < job->n && !leat_convert_part_has(job->options->how->part, job->next_shard))
         job->next = job->shards[job->next_shard++].end;
     if (job->next < job->n && !is_stopped(job, job->next)) {
         struct shard *shard = &job->shards[job->next_shard];
@@ -276,7 +276,7 @@ static void *work(void *argument)
     struct job *job = worker.job;
     struct task task;
     leat_error err = { 0 };
-    worker.record = leat_image_record_open(&job->options->record);
+    worker.record = leat_image_record_open(job->options->how);
     if (!worker.record) {
         leat_fail(&err, LEAT_E_NOMEM, "out of memory");
         stop_at(job, 0, &err);
@@ -298,7 +298,7 @@ static size_t n_tasks(const struct job *job)
 {
     size_t n = 0;
     for (int32_t i = 0; i < job->options->n_shards; i++)
-        if (leat_convert_part_has(job->options->part, i))
+        if (leat_convert_part_has(job->options->how->part, i))
             n += (job->shards[i].end - job->shards[i].first + TASK_FILES - 1) / TASK_FILES;
     return n;
 }
@@ -374,7 +374,7 @@ static int run_job(struct job *job, leat_error *err)
         *err = job->error;
         return err->code;
     }
-    if (result->images == 0 && !job->options->part.of)
+    if (result->images == 0 && !job->options->how->part.of)
         return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->scan->root);
     for (int32_t i = 0; i < job->options->n_shards && rc == LEAT_OK; i++) {
         const leat_set_manifest *const written = &job->shards[i].manifest;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "convert.h"
 #include "file_set.h"
 #include "formats/file_list.h"
 #include "leat/error.h"
@@ -16,12 +17,6 @@
 
 /* Encodes one image file as a tf.train.Example, with the feature names of TensorFlow's
  * own image sets. The image's bytes are copied unchanged, or rewritten by jpeg_transcode.c. */
-
-typedef struct leat_image_record_options {
-    bool verify;      /* decode every image */
-    int restart_mcus; /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
-    bool keep_metadata; /* of these files */
-} leat_image_record_options;
 
 /* Counts of JPEG files if restart_mcus > 0. */
 typedef struct leat_image_record_counts {
@@ -42,7 +37,7 @@ typedef struct leat_image_label {
 
 /* A maker of records; one per thread. NULL: out of memory. */
 typedef struct leat_image_record leat_image_record;
-leat_image_record *leat_image_record_open(const leat_image_record_options *options);
+leat_image_record *leat_image_record_open(const leat_convert *how);
 void leat_image_record_close(leat_image_record **record);
 
 /* Reads folder/path and encodes it.
@@ -79,21 +74,13 @@ typedef struct leat_scan {
     leat_file_list *given; /* the list; NULL: a folder of classes */
 } leat_scan;
 
-typedef struct leat_scan_options {
-    /* What is in a folder inside a class belongs to the class; otherwise it is an error. */
-    bool recursive;
-    bool skip_bad; /* names that are neither file nor folder, and links in a circle, are left out;
-                     * otherwise they are errors */
-    leat_file_list_options list;
-} leat_scan_options;
-
-/* Names that begin with '.' are passed over.
- * path     folder, or list
+/* Names that begin with '.' are passed over. Names that are neither file nor folder, and links in a circle, are errors,
+ * or with skip_bad left out.
+ * how      its first input is the folder, or list
  * out      filled; leat_scan_close(), also after an error
  * returns  LEAT_OK, LEAT_E_IO (cannot read; nothing there), LEAT_E_DATA (not such a folder or list),
  *          LEAT_E_NOMEM; the message names the folder */
-int leat_scan_open(leat_scan *out, const char *path, const leat_scan_options *options,
-                   leat_error *err);
+int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err);
 void leat_scan_close(leat_scan *scan);
 
 /* The label of a file; valid as long as the scan. */
@@ -128,15 +115,12 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *transcoder, const uint8_t *bytes, 
                         leat_jpeg_transcoded *out, leat_error *err);
 
 typedef struct leat_shards_options {
+    const leat_convert *how;
     const leat_scan *scan;
     const uint32_t *order;    /* position -> file; NULL: as listed */
     const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
-    leat_convert_part part;           /* only the shards of this part */
-    int32_t threads;                  /* ≥ 1 */
-    leat_image_record_options record; /* how images are written */
-    bool
-        skip_bad; /* leave out, and list, also damaged images and what a list names and is no image */
+    int32_t threads; /* ≥ 1 */
     leat_progress *progress;
 } leat_shards_options;
 
