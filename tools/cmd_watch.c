@@ -2,7 +2,6 @@
  *
  * leat watch: how busy any CUDA program keeps its GPU. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "command.h"
@@ -72,21 +71,7 @@ static json_t *result_json(const leat_watch_result *r, const leat_call *call, do
     return json;
 }
 
-/* --- text -------------------------------------------------------------------------------------- */
-
-static void say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The program has standard output, so what is said goes to standard error. */
-static void say(int indent, const char *format, ...)
-{
-    char text[1200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(stderr, "%*s", indent, "");
-    leat_terminal_wrap(stderr, text, indent, indent);
-}
+/* --- text, on standard error: the program has standard output ---------------------------------- */
 
 /* "busy 61.0 %; idle: host is late 30.2, launch 5.1, …", of what is not 0. */
 static void shares_text(const leat_watch_process *p, char *text, size_t size)
@@ -132,28 +117,32 @@ static void print_process(const leat_watch_process *p)
     char shares[LINE];
     fputc('\n', stderr);
     if (*p->trouble) {
-        say(2, "%s (process %lld) used CUDA, but there are no records: %s",
-            leat_terminal_name(p->program), (long long)p->pid, p->trouble);
+        leat_terminal_put(stderr, 2, 2, "%s (process %lld) used CUDA, but there are no records: %s",
+                          leat_terminal_name(p->program), (long long)p->pid, p->trouble);
         return;
     }
     if (!p->kernels && !p->copies) {
-        say(2, "%s (process %lld): nothing ran on the device", leat_terminal_name(p->program),
-            (long long)p->pid);
+        leat_terminal_put(stderr, 2, 2, "%s (process %lld): nothing ran on the device",
+                          leat_terminal_name(p->program), (long long)p->pid);
         return;
     }
     shares_text(p, shares, sizeof shares);
-    say(2, "%s (process %lld): %.3g s from the first work on the device to the last: %s",
-        leat_terminal_name(p->program), (long long)p->pid, p->seconds, shares);
-    say(2, "%s: %s", p->verdict ? leat_verdict_about(p->verdict)->name : "the host is late",
-        advice(p));
-    say(2,
+    leat_terminal_put(stderr, 2, 2,
+                      "%s (process %lld): %.3g s from the first work on the device to the last: %s",
+                      leat_terminal_name(p->program), (long long)p->pid, p->seconds, shares);
+    leat_terminal_put(stderr, 2, 2, "%s: %s",
+                      p->verdict ? leat_verdict_about(p->verdict)->name : "the host is late",
+                      advice(p));
+    leat_terminal_put(
+        stderr, 2, 2,
         "%s kernels/s, %.1f us in the median; %s launches/s by the host, %.1f us apart in the "
         "median; %lld copies, %s",
         leat_figure_rate((double)p->kernels / p->seconds).text, p->kernel_us,
         leat_figure_rate((double)p->launches / p->seconds).text, p->launch_us, (long long)p->copies,
         leat_figure_bytes(p->copied_bytes).text);
     if (p->lost)
-        say(2, "%lld records were lost: the device was busier than that", (long long)p->lost);
+        leat_terminal_put(stderr, 2, 2, "%lld records were lost: the device was busier than that",
+                          (long long)p->lost);
     for (int32_t i = 0; i < p->n_largest && i < MOST_LINES; i++)
         fprintf(stderr, "  %5.1f %% of the time in %lld of %.48s\n",
                 100 * p->largest[i].seconds / p->seconds, (long long)p->largest[i].n,
@@ -164,23 +153,25 @@ static void print_result(const leat_watch_result *r, double alone_s)
 {
     fputc('\n', stderr);
     if (r->signal)
-        say(0,
+        leat_terminal_put(
+            stderr, 0, 0,
             "leat watch: the program was ended by signal %d (%s) after %.3g s; records of its last "
             "moments may be missing",
             r->signal, strsignal(r->signal), r->seconds);
     else
-        say(0, "leat watch: the program ran for %.3g s and kept %.1f CPU cores busy%s", r->seconds,
-            r->seconds > 0 ? r->cpu_seconds / r->seconds : 0,
-            r->exit_code ? "; it ended with an error" : "");
+        leat_terminal_put(stderr, 0, 0,
+                          "leat watch: the program ran for %.3g s and kept %.1f CPU cores busy%s",
+                          r->seconds, r->seconds > 0 ? r->cpu_seconds / r->seconds : 0,
+                          r->exit_code ? "; it ended with an error" : "");
     if (!r->n_processes)
-        say(2, "no CUDA was used");
+        leat_terminal_put(stderr, 2, 2, "no CUDA was used");
     for (int32_t i = 0; i < r->n_processes; i++)
         print_process(&r->processes[i]);
     if (r->n_more)
-        say(2, "%d more processes used CUDA", r->n_more);
+        leat_terminal_put(stderr, 2, 2, "%d more processes used CUDA", r->n_more);
     if (isfinite(alone_s) && alone_s > 0)
-        say(0, "\nwatching took %+.1f %%: %.3g s without it, once each",
-            100 * (r->seconds / alone_s - 1), alone_s);
+        leat_terminal_put(stderr, 0, 0, "\nwatching took %+.1f %%: %.3g s without it, once each",
+                          100 * (r->seconds / alone_s - 1), alone_s);
 }
 
 /* A line for each process. */

@@ -33,30 +33,22 @@ static const char *gain_text(double gain, char text[32])
     return text;
 }
 
-static void print_indented(FILE *to, const char *text)
-{
-    fprintf(to, "%*s", INDENT, "");
-    leat_terminal_wrap(to, text, INDENT, INDENT);
-}
-
 /* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
 static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
-    char line[160] = "", ms[32];
+    char ms[32];
     const double drift = s->before_step_ms / r->measured_step_ms - 1;
     if (s->cores_taken >= 0.1 * r->cores)
-        snprintf(
-            line, sizeof line,
+        leat_terminal_put(
+            to, INDENT, INDENT,
             "other processes used %.1f of %d CPUs while this was measured: repeat it when they "
             "are done",
             s->cores_taken, r->cores);
     else if (fabs(drift) >= 0.1)
-        snprintf(
-            line, sizeof line,
+        leat_terminal_put(
+            to, INDENT, INDENT,
             "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
             leat_doctor_ms_text(s->before_step_ms, ms));
-    if (line[0])
-        print_indented(to, line);
 }
 
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
@@ -83,13 +75,10 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
                  gain_text(s->gain_high, text));
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
-    print_indented(to, line);
-    if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high) {
-        char low[32], high[32];
-        snprintf(line, sizeof line, "beside other programs: %s to %s in single rounds",
-                 gain_text(s->gain_low, low), gain_text(s->gain_high, high));
-        print_indented(to, line);
-    }
+    leat_terminal_put(to, INDENT, INDENT, "%s", line);
+    if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high)
+        leat_terminal_put(to, INDENT, INDENT, "beside other programs: %s to %s in single rounds",
+                          gain_text(s->gain_low, into), gain_text(s->gain_high, text));
     if (s->is_verified)
         say_drift(to, s, r);
 }
@@ -126,8 +115,7 @@ static void print_lines(FILE *to, const char *lines, bool brackets)
     char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
     while (*lines) {
         lines = leat_doctor_line(lines, brackets, line, sizeof line);
-        fprintf(to, "%*s", INDENT + 2, "");
-        leat_terminal_wrap(to, line, INDENT + 2, INDENT + 6);
+        leat_terminal_put(to, INDENT + 2, INDENT + 6, "%s", line);
     }
 }
 
@@ -156,13 +144,12 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
     char line[1024], write[512];
     size_t n = (size_t)snprintf(line, sizeof line, "in %.200s, ", path);
     if (!leat_doctor_change_helps(s)) {
-        print_indented(to, s->verified_gain > 0 ? "it gains less than 3 %: change nothing"
-                                                : "it does not help: change nothing");
+        leat_terminal_put(to, INDENT, INDENT, "%s: change nothing",
+                          s->verified_gain > 0 ? "it gains less than 3 %" : "it does not help");
         return;
     }
     if (s->lines[0]) {
-        snprintf(line + n, sizeof line - n, "%s, write", s->where);
-        print_indented(to, line);
+        leat_terminal_put(to, INDENT, INDENT, "%s%s, write", line, s->where);
         print_lines(to, s->lines, leat_doctor_brackets(path));
         return;
     }
@@ -170,7 +157,7 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
         n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
                               leat_setting_write(config, s->set[i], write, sizeof write));
     if (s->n_set)
-        print_indented(to, line);
+        leat_terminal_put(to, INDENT, INDENT, "%s", line);
 }
 
 /* Whether a gain is measured, or how else it is known. */
@@ -191,35 +178,31 @@ static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[32], differs[40], line[1200];
-    size_t n = (size_t)snprintf(line, sizeof line, "%d. %s", number, s->n_set ? "" : s->title);
+    char gain[32], differs[40], line[1200] = "";
+    size_t n = 0;
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
         n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? " " : "", s->set[i]);
-    if (n < sizeof line)
-        snprintf(line + n, sizeof line - n, "%s: %s, %s", differs_text(s, differs),
-                 gain_text(s->is_verified ? s->verified_gain : s->gain, gain), how_known(s, false));
-    fputs("  ", to);
-    leat_terminal_wrap(to, line, 2, INDENT);
+    leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s", number, s->n_set ? line : s->title,
+                      differs_text(s, differs),
+                      gain_text(s->is_verified ? s->verified_gain : s->gain, gain),
+                      how_known(s, false));
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
                               const char *path, const leat_config *config)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char text[32], differs[40], title[256];
-    snprintf(title, sizeof title, "%d. %s%s: %s%s, %s%s%s", number, s->title,
-             differs_text(s, differs), gain_text(s->is_verified ? s->verified_gain : s->gain, text),
-             (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
-             s->is_verified ? "" : s->not_tried);
-    fputs("  ", to);
-    leat_terminal_wrap(to, title, 2, INDENT);
+    char text[32], differs[40];
+    leat_terminal_put(
+        to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs),
+        gain_text(s->is_verified ? s->verified_gain : s->gain, text),
+        (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
+        how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
+        s->is_verified ? "" : s->not_tried);
     print_gain(to, s, r);
-    if (s->not_verified[0]) {
-        snprintf(title, sizeof title, "not verified: %s", s->not_verified);
-        print_indented(to, title);
-    }
+    if (s->not_verified[0])
+        leat_terminal_put(to, INDENT, INDENT, "not verified: %s", s->not_verified);
     if (why)
-        print_indented(to, s->why);
+        leat_terminal_put(to, INDENT, INDENT, "%s", s->why);
     print_write(to, s, path, config);
 }

@@ -36,7 +36,7 @@ static leat_terminal_colour colour_of(const leat_verdict *v)
 static void print_verdict(FILE *to, const leat_doctor_result *r)
 {
     const leat_verdict *v = &r->verdict;
-    char names[64], label[LEAT_VERDICT_LABEL], rest[128], line[160];
+    char names[64], label[LEAT_VERDICT_LABEL], rest[128];
     const int n =
         snprintf(names, sizeof names, "verdict: %s%s%s", leat_verdict_about(v->kind)->name,
                  v->also ? " and " : "", leat_verdict_about(v->also)->name);
@@ -46,16 +46,14 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
     fprintf(to, "%s%s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), names,
             leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), rest[0] ? " " : "");
     leat_terminal_wrap(to, rest, n + 1, 2);
-    fputs("  ", to);
     if (!r->beside.kind || r->beside.kind == LEAT_VERDICT_INCONCLUSIVE) {
-        leat_terminal_wrap(to, r->sentence, 2, 2);
+        leat_terminal_put(to, 2, 2, "%s", r->sentence);
         return;
     }
     leat_verdict_label(&r->beside, label);
-    snprintf(line, sizeof line, "With other programs running: %s%s%s%s",
-             leat_verdict_about(r->beside.kind)->name, label[0] ? " (" : "", label,
-             label[0] ? ")" : "");
-    leat_terminal_wrap(to, line, 2, 2);
+    leat_terminal_put(to, 2, 2, "With other programs running: %s%s%s%s",
+                      leat_verdict_about(r->beside.kind)->name, label[0] ? " (" : "", label,
+                      label[0] ? ")" : "");
 }
 
 /* --- what to change ----------------------------------------------------------------------------*/
@@ -71,8 +69,7 @@ static void print_try(FILE *to, const leat_doctor_result *r, int32_t most)
         snprintf(text, sizeof text, "to try change %d first, add to your command:", i + 1);
         for (int32_t k = 0; k < s->n_set; k++)
             leat_setting_shell(s->set[k], text, sizeof text);
-        fputs("  ", to);
-        leat_terminal_wrap(to, text, 2, 4);
+        leat_terminal_put(to, 2, 4, "%s", text);
         return;
     }
 }
@@ -93,8 +90,7 @@ static void print_without_gain(FILE *to, const leat_doctor_result *r)
         const size_t n = strlen(line);
         snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
     }
-    fputs("  ", to);
-    leat_terminal_wrap(to, line, 2, 4);
+    leat_terminal_put(to, 2, 4, "%s", line);
 }
 
 static bool left_out(const leat_doctor_result *r)
@@ -116,8 +112,7 @@ static void print_left_out(FILE *to, const leat_doctor_result *r)
     if (r->n_no_time)
         snprintf(line + n, sizeof line - n, "%d for which there was no time (--seconds)",
                  r->n_no_time);
-    fputs("  ", to);
-    leat_terminal_wrap(to, line, 2, 4);
+    leat_terminal_put(to, 2, 4, "%s", line);
 }
 
 static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
@@ -180,7 +175,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
 static void print_costs(FILE *to, const leat_doctor_result *r)
 {
     const bool each = r->verdict.kind == LEAT_VERDICT_WARM_UP;
-    char text[256] = "", line[384], ms[32];
+    char text[256] = "", ms[32];
     double sum = 0;
     for (int32_t i = 0; i < r->n_one_time; i++) {
         const size_t n = strlen(text);
@@ -190,9 +185,8 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
                      leat_doctor_ms_text(r->one_time[i].ms, ms));
     }
     fputc('\n', to);
-    snprintf(line, sizeof line, "paid once at the start, not in each step: %s ms%s%s",
-             leat_doctor_ms_text(sum, ms), each ? ": " : "", each ? text : "");
-    leat_terminal_wrap(to, line, 0, 2);
+    leat_terminal_put(to, 0, 2, "paid once at the start, not in each step: %s ms%s%s",
+                      leat_doctor_ms_text(sum, ms), each ? ": " : "", each ? text : "");
 }
 
 static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
@@ -202,11 +196,10 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
     if (fabs(r->batch - (double)size) >
         0.005) /* the last batch of a pass is short, or sizes vary */
         snprintf(mean, sizeof mean, " (%.4g on average)", r->batch);
-    snprintf(line, sizeof line, "%.120s on %s%s: batches of %s%lld%s, %d worker%s, %d core%s",
-             config, r->device, r->simulated ? " (simulated)" : "", mean[0] ? "up to " : "",
-             (long long)size, mean, r->threads, r->threads == 1 ? "" : "s", r->cores,
-             r->cores == 1 ? "" : "s");
-    leat_terminal_wrap(to, line, 0, 2);
+    leat_terminal_put(to, 0, 2, "%.120s on %s%s: batches of %s%lld%s, %d worker%s, %d core%s",
+                      config, r->device, r->simulated ? " (simulated)" : "",
+                      mean[0] ? "up to " : "", (long long)size, mean, r->threads,
+                      r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
     if (r->cores_taken >= 0.1 * r->cores)
         fprintf(to, "other programs used %.1f of the %d cores: %s\n", r->cores_taken, r->cores,
                 leat_verdict_about(r->verdict.kind)->tone == LEAT_TONE_OPEN
@@ -214,10 +207,8 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
                     : "the verdict holds, figures less so");
     if (r->uncached > 0)
         leat_terminal_wrap(to, leat_summary_uncached_text(r->uncached, line), 0, 2);
-    if (r->note[0]) {
-        snprintf(line, sizeof line, "note: %s", r->note);
-        leat_terminal_wrap(to, line, 0, 2);
-    }
+    if (r->note[0])
+        leat_terminal_put(to, 0, 2, "note: %s", r->note);
     fputc('\n', to);
 }
 

@@ -39,17 +39,15 @@ static void print_now(FILE *to, const leat_doctor_result *r)
 {
     char text[32], low[32], high[32], line[256];
     const leat_estimate *const e = &r->samples_per_s;
-    size_t n = (size_t)snprintf(
+    const size_t n = (size_t)snprintf(
         line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
         leat_doctor_ms_text(r->measured_step_ms, text), leat_figure_rate(e->value).text,
         r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
     if (e->low > 0 && strcmp(as_step(r, r->batch / e->high * 1e3, low),
                              as_step(r, r->batch / e->low * 1e3, high)) != 0)
-        n += (size_t)snprintf(line + n, sizeof line - n,
-                              "; with 95 %% certainty the mean is between %s and %s ms", low, high);
-    snprintf(line + n, sizeof line - n, ".");
-    fputs("  ", to);
-    leat_terminal_wrap(to, line, 2, 2);
+        snprintf(line + n, sizeof line - n,
+                 "; with 95 %% certainty the mean is between %s and %s ms", low, high);
+    leat_terminal_put(to, 2, 2, "%s.", line);
 }
 
 /* --- where the time goes -----------------------------------------------------------------------*/
@@ -179,16 +177,14 @@ static void print_stage(FILE *to, const leat_doctor_result *r)
 static void print_work(FILE *to, const leat_doctor_result *r)
 {
     const char *const text = leat_doctor_evidence_text(r, "workers");
-    if (!text[0])
-        return;
-    fputs("    ", to);
-    leat_terminal_wrap(to, text, 4, 6);
+    if (text[0])
+        leat_terminal_put(to, 4, 6, "%s", text);
 }
 
 /* By what rule the parts give the step, and how well. */
 static void print_check(FILE *to, const leat_doctor_result *r)
 {
-    char line[320], off[96], from[32], into[32];
+    char off[96], from[32], into[32];
     const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
     if (rest < -0.15)
         snprintf(off, sizeof off, "the parts explain %s of %s ms",
@@ -197,9 +193,7 @@ static void print_check(FILE *to, const leat_doctor_result *r)
     else
         snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
                  100 * fabs(rest), rest < 0 ? "less" : "more");
-    snprintf(line, sizeof line, "%s; %s", leat_doctor_evidence_text(r, "rule"), off);
-    fputs("  ", to);
-    leat_terminal_wrap(to, line, 2, 2);
+    leat_terminal_put(to, 2, 2, "%s; %s", leat_doctor_evidence_text(r, "rule"), off);
 }
 
 static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
@@ -219,16 +213,12 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
         }
     if (explained)
         print_check(to, r);
-    if (r->probe >= 0) {
-        char line[128];
-        snprintf(line, sizeof line, "test: 1 ms more in the step made the whole %.2f ms longer%s",
-                 r->probe,
-                 r->probe > 0.85   ? ", so the step has no slack"
-                 : r->probe < 0.15 ? ", so the step is not the limit"
-                                   : "");
-        fputs("  ", to);
-        leat_terminal_wrap(to, line, 2, 2);
-    }
+    if (r->probe >= 0)
+        leat_terminal_put(to, 2, 2, "test: 1 ms more in the step made the whole %.2f ms longer%s",
+                          r->probe,
+                          r->probe > 0.85   ? ", so the step has no slack"
+                          : r->probe < 0.15 ? ", so the step is not the limit"
+                                            : "");
 }
 
 void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r, bool explained)

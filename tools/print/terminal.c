@@ -94,14 +94,28 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
     free(copy);
 }
 
+static void put(FILE *out, int column, int indent, const char *format, va_list args)
+{
+    char *const text = leat_files_text_v(format, args);
+    fprintf(out, "%*s", column, "");
+    leat_terminal_wrap(out, text ? text : format, column, indent);
+    free(text);
+}
+
+void leat_terminal_put(FILE *out, int column, int indent, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put(out, column, indent, format, args);
+    va_end(args);
+}
+
 void leat_terminal_say(int indent, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    char *const text = leat_files_text_v(format, args);
+    put(stdout, 0, indent, format, args);
     va_end(args);
-    leat_terminal_wrap(stdout, text ? text : format, 0, indent);
-    free(text);
 }
 
 void leat_terminal_paint(int indent, const char *format, ...)

@@ -32,7 +32,11 @@ const char *leat_terminal_name(const char *name);
  * longer than a line stays whole. */
 void leat_terminal_wrap(FILE *out, const char *text, int column, int indent);
 
-/* Like printf, and then leat_terminal_wrap() from column 0. */
+/* Like printf, and then leat_terminal_wrap(), after as many spaces as `column` says. */
+void leat_terminal_put(FILE *out, int column, int indent, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The same on standard output, from column 0. */
 void leat_terminal_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Like leat_terminal_say(), for text with colours: names in it need leat_terminal_name(). */
