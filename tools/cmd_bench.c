@@ -405,7 +405,6 @@ const leat_command leat_command_bench = {
                "  leat bench examples/cifar10.yaml --set engine.reader=pread --digest",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct bench_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct bench_options),
     .run = run,
 };

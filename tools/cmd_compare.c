@@ -220,7 +220,6 @@ const leat_command leat_command_compare = {
                "      --vary engine.threads=1,2 --device sim --json result.json",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct compare_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct compare_options),
     .run = run,
 };

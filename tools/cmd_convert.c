@@ -329,7 +329,6 @@ const leat_command leat_command_convert = {
                "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",
     .n_min = 1,
     .n_max = -1,
-    .options_size = sizeof(struct convert_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct convert_options),
     .run = run,
 };

@@ -99,7 +99,6 @@ const leat_command leat_command_devices = {
             "available on this machine. Simulated devices do no arithmetic: they model the time "
             "that an accelerator would take. Also says which inner loop decodes JPEG files on this "
             "processor.",
-    .options_size = sizeof(struct devices_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct devices_options),
     .run = run,
 };

@@ -317,7 +317,6 @@ const leat_command leat_command_doctor = {
                "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct doctor_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct doctor_options),
     .run = run,
 };

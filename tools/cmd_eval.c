@@ -348,7 +348,6 @@ const leat_command leat_command_eval = {
     .example = "  leat eval examples/cifar10.yaml --weights cifar10.safetensors --sheet wrong.svg",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct eval_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct eval_options),
     .run = run,
 };

@@ -237,7 +237,6 @@ const leat_command leat_command_experiment = {
                "  leat experiment matmul-sweep --device cpu --device sim:l4 --json matmul.json",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct experiment_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct experiment_options),
     .run = run,
 };

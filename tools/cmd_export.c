@@ -72,7 +72,6 @@ const leat_command leat_command_export = {
         "  leat export examples/cifar10.yaml --weights cifar10.safetensors --onnx cifar10.onnx",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct export_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct export_options),
     .run = run,
 };

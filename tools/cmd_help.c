@@ -88,7 +88,6 @@ const leat_command leat_command_help = {
     .example = "  leat help --search shuffle\n"
                "  leat help --completion > ~/.local/share/bash-completion/completions/leat",
     .n_max = -1,
-    .options_size = sizeof(struct help_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct help_options),
     .run = run,
 };

@@ -332,7 +332,6 @@ const leat_command leat_command_index = {
                "  leat index --check data/train-manifest.json",
     .n_min = 1,
     .n_max = -1,
-    .options_size = sizeof(struct index_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct index_options),
     .run = run,
 };

@@ -202,7 +202,6 @@ const leat_command leat_command_inspect = {
                "  leat inspect data/train-00000-of-00008.tfrecord --record 12",
     .n_min = 1,
     .n_max = -1,
-    .options_size = sizeof(struct inspect_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct inspect_options),
     .run = run,
 };

@@ -121,7 +121,6 @@ const leat_command leat_command_ops = {
     .text = "Lists the ops that a `map` stage can run, or explains one with its options.",
     .example = "  leat ops random_crop",
     .n_max = 1,
-    .options_size = sizeof(struct ops_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct ops_options),
     .run = run,
 };

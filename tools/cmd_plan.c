@@ -243,7 +243,6 @@ const leat_command leat_command_plan = {
                "  leat plan examples/cifar10.yaml --device sim --set engine.memory=64MiB",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct plan_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct plan_options),
     .run = run,
 };

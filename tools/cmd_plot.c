@@ -326,7 +326,6 @@ const leat_command leat_command_plot = {
                "  leat plot runs/first -o time.svg --x time --y idle --y samples_per_s",
     .n_min = 1,
     .n_max = RUNS_MOST,
-    .options_size = sizeof(struct plot_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct plot_options),
     .run = run,
 };

@@ -402,7 +402,6 @@ const leat_command leat_command_predict = {
         "  leat predict prices.yaml --weights prices.safetensors --json prices.json",
     .n_min = 1,
     .n_max = -1,
-    .options_size = sizeof(struct predict_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct predict_options),
     .run = run,
 };

@@ -189,7 +189,6 @@ const leat_command leat_command_repair = {
     .example = "  leat repair data/train-00003-of-00008.tfrecord -o data/repaired.tfrecord",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct repair_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct repair_options),
     .run = run,
 };

@@ -156,7 +156,6 @@ const leat_command leat_command_report = {
                "  leat report a.json --svg pictures",
     .n_min = 1,
     .n_max = LEAT_PAGE_INPUTS_MOST,
-    .options_size = sizeof(struct report_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct report_options),
     .run = run,
 };

@@ -322,7 +322,6 @@ const leat_command leat_command_synth = {
                "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct synth_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct synth_options),
     .run = run,
 };

@@ -587,7 +587,6 @@ const leat_command leat_command_train = {
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct train_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct train_options),
     .run = run,
 };

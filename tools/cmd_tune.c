@@ -363,7 +363,6 @@ const leat_command leat_command_tune = {
                "  leat tune examples/cifar10.yaml --device sim:h200",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct tune_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct tune_options),
     .run = run,
 };

@@ -24,7 +24,6 @@ const leat_command leat_command_version = {
     .summary = "print the version of leat",
     .arguments = "",
     .text = "Prints the version of leat.",
-    .options_size = sizeof(struct version_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct version_options),
     .run = run,
 };

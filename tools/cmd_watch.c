@@ -235,7 +235,6 @@ const leat_command leat_command_watch = {
                "  leat watch --overhead -- ./my_cuda_program",
     .n_min = 1,
     .n_max = -1,
-    .options_size = sizeof(struct watch_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct watch_options),
     .run = run,
 };

@@ -215,7 +215,6 @@ const leat_command leat_command_whatif = {
                "  leat whatif examples/cifar10.yaml --device 'sim:h200 {host: eager}'",
     .n_min = 1,
     .n_max = 1,
-    .options_size = sizeof(struct whatif_options),
-    .options = options,
+    LEAT_COMMAND_OPTIONS(struct whatif_options),
     .run = run,
 };

@@ -51,6 +51,9 @@ struct leat_command {
     int (*run)(const leat_call *call, leat_error *err);
 };
 
+/* Of a command whose file has the table `options` of a struct. */
+#define LEAT_COMMAND_OPTIONS(s) .options_size = sizeof(s), .options = options
+
 /* X(name): every subcommand, in the order of help. */
 #define LEAT_COMMAND_LIST(X)                                                                       \
     X(convert)                                                                                     \
