@@ -115,20 +115,13 @@ static double height_of(const leat_bars *b, double top, bool above)
     return height;
 }
 
-static double put_parts(FILE *out, const leat_bars *b, double width)
-{
-    const leat_chart_key keys[] = { { b->part, "busy", 0, NULL },
-                                    { b->rest, b->bars[0].kind, 0, NULL } };
-    return b->part ? leat_chart_keys(out, keys, 2, width) : 0;
-}
-
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_bars *const b = data;
     const double names = names_width(b, width), most = highest(b) * (is_percent(b) ? 100 : 1);
     const double at = names > 0 ? names : EDGE;
-    double y = put_parts(out, b, width) + b->n_walls * 18.0 + 4;
-    const double top = y - b->n_walls * 18.0, bottom = height_of(b, y, names == 0);
+    double y = b->n_walls * 18.0 + 4;
+    const double top = 4, bottom = height_of(b, y, names == 0);
     const leat_axis x =
         leat_axis_linear(0, most, false, at, width - at - VALUES, width > 500 ? 8 : 4);
     leat_chart_axis(out, &x, y, bottom, b->axis);
@@ -161,8 +154,6 @@ static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool gro
         leat_table_text(out, bar->group);
     leat_table_text(out, bar->name);
     put_value(out, b, bar->value);
-    if (b->part)
-        put_value(out, b, bar->part);
     if (intervals)
         leat_table_range(out, bar->low * scaled, bar->high * scaled);
     leat_table_row_end(out);
@@ -171,7 +162,7 @@ static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool gro
 static void put_table(FILE *out, const void *data)
 {
     const leat_bars *const b = data;
-    const char *heads[6] = { NULL };
+    const char *heads[5] = { NULL };
     bool groups = false, intervals = false;
     int n = 0;
     for (int i = 0; i < b->n; i++) {
@@ -182,8 +173,6 @@ static void put_table(FILE *out, const void *data)
         heads[n++] = "of";
     heads[n++] = b->names;
     heads[n++] = b->axis;
-    if (b->part)
-        heads[n++] = b->part;
     if (intervals)
         heads[n++] = "95 % interval";
     leat_table_open(out, heads);

@@ -55,8 +55,6 @@ typedef struct leat_bars {
     const char *axis;               /* what the values are, with their unit */
     const char *unit;               /* behind a value: "ms"; "%": values are shares */
     const char *names;              /* what the bars are: "stage" */
-    const char *part,
-        *rest; /* names of the part of a bar and of the rest; NULL: bars have no parts */
     leat_bar bars[LEAT_BARS_MOST];
     int n;
     struct {

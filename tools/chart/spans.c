@@ -109,7 +109,7 @@ static int next_sign(FILE *file)
     return c;
 }
 
-/* What stands behind the events. Traces of older versions do not name the device. */
+/* What stands behind the events. Traces of older versions do not have it. */
 static void take_rest(leat_spans *s, FILE *file)
 {
     static const char key[] = ",\"otherData\":";
@@ -117,7 +117,6 @@ static void take_rest(leat_spans *s, FILE *file)
     json_t *const rest = fgets(text, sizeof text, file) && !strcmp(text, key)
                              ? json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)
                              : NULL;
-    snprintf(s->device, sizeof s->device, "%s", leat_fields_text_or(rest, "device", ""));
     s->simulated = leat_fields_true(rest, "simulated");
     json_decref(rest);
 }

@@ -38,7 +38,6 @@ typedef struct leat_spans {
         double reads_since; /* NaN: no read is in flight */
     } lanes[LEAT_SPANS_LANES_MOST];
     int n_lanes;
-    char device[64]; /* "": the trace does not say */
     bool simulated;
     leat_span *spans; /* of a lane in the order of their starts */
     size_t n;
