@@ -140,10 +140,15 @@ static int choose_head(const answered *all, int n)
 
 bool leat_page_answer(const leat_input *input, leat_answer *out)
 {
+    const json_t *const json = input->json;
     *out = (leat_answer){ 0 };
     if (input->kind != LEAT_INPUT_JSON)
         return false;
-    leat_page_kind_of(input->json)->answer(input->json, out);
+    out->config = leat_fields_text(json, "config");
+    out->device = leat_fields_text(json, "device");
+    out->simulated = leat_fields_true(json, "simulated");
+    out->sentence = leat_fields_text(json, "sentence");
+    leat_page_kind_of(json)->answer(json, out);
     return true;
 }
 

@@ -21,9 +21,6 @@ void leat_page_bench_answer(const json_t *json, leat_answer *out)
     }
     snprintf(out->verdict, sizeof out->verdict, "The loader alone makes %s samples/s",
              leat_figure_number(leat_fields_number(json, "samples_per_s")).text);
-    out->config = leat_fields_text(json, "config");
-    out->device = leat_fields_text(json, "device");
-    out->simulated = leat_fields_true(json, "simulated");
     leat_answer_fact(out, "Threads", leat_figure_number(leat_fields_number(json, "threads")).text,
                      NULL);
     snprintf(note, sizeof note, "%.100s", leat_fields_text_or(slowest, "name", "?"));

@@ -101,7 +101,6 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
     out->more = without_verdict(leat_fields_text(first, "sentence"), verdict);
     if (out->sentence && !strcmp(out->sentence, leat_fields_text_or(first, "sentence", "")))
         out->sentence = NULL;
-    out->config = leat_fields_text(json, "config");
     out->device = leat_fields_text(first, "device");
     out->simulated = leat_fields_true(first, "simulated");
     if (best)

@@ -92,8 +92,6 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
     const double batch = leat_fields_number(json, "crossover_batch");
     char note[200];
     double low, high;
-    out->config = leat_fields_text(json, "config");
-    out->sentence = leat_fields_text(json, "sentence");
     for (size_t i = 0; i < json_array_size(devices); i++)
         out->simulated |= leat_fields_true(json_array_get(devices, i), "simulated");
     if (isnan(batch)) {

@@ -153,9 +153,6 @@ void leat_page_doctor_answer(const json_t *json, leat_answer *out)
                  leat_fields_text(verdict, "also"));
     }
     out->sentence = leat_fields_text(verdict, "sentence");
-    out->config = leat_fields_text(json, "config");
-    out->device = leat_fields_text(json, "device");
-    out->simulated = leat_fields_true(json, "simulated");
     facts(json, out);
     for (size_t i = 0; i < json_array_size(list); i++)
         take_suggestion(json, json_array_get(list, i), out);

@@ -30,6 +30,7 @@ int leat_fields_count(const json_t *list, int limit);
 typedef struct leat_page_kind {
     const char *command; /* as the key "command" has it */
     const char *needs;   /* a list or an object without which there is nothing to show */
+    /* Fills what is missing: `out` has the keys "config", "device", "simulated" and "sentence" already. */
     void (*answer)(const json_t *json, leat_answer *out);
     void (*section)(leat_page *page, const json_t *json);
 } leat_page_kind;

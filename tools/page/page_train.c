@@ -42,9 +42,6 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
     const json_t *const last = last_measured(json);
     const double busy = leat_fields_number(last, "busy"),
                  accuracy = leat_fields_number(json, "best_eval_accuracy");
-    out->config = leat_fields_text(json, "config");
-    out->device = leat_fields_text(json, "device");
-    out->simulated = leat_fields_true(json, "simulated");
     if (leat_fields_true(json, "diverged")) {
         strcpy(out->verdict, "The loss diverged: training stopped");
         out->tone = LEAT_TONE_BAD;

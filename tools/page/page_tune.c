@@ -28,10 +28,6 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
     double low, high;
     char note[200];
     leat_fields_interval(best, "speedup_interval", &low, &high);
-    out->config = leat_fields_text(json, "config");
-    out->device = leat_fields_text(json, "device");
-    out->simulated = leat_fields_true(json, "simulated");
-    out->sentence = leat_fields_text(json, "sentence");
     out->asked_changes = true;
     out->tone = LEAT_TONE_GOOD;
     if (!(low > 1) || json_array_size(sets) == 0) {

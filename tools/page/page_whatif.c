@@ -64,9 +64,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
              leat_fields_text_or(row, "device", "?"), leat_figure_percent(idle).text,
              leat_figure_number(leat_fields_number(row, "threads")).text);
     out->tone = idle < 0.05 ? LEAT_TONE_GOOD : LEAT_TONE_WARN;
-    out->config = leat_fields_text(json, "config");
     out->simulated = is_simulated(json);
-    out->sentence = leat_fields_text(json, "sentence");
     if (leat_fields_text(row, "bound"))
         leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
     if (leat_fields_number(row, "cores_needed") > 0)
