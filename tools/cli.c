@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
+
 static const leat_cli_word words[] = {
     { "output", "PATH", 'o' },     { "json", "FILE", 0 },        { "set", "PATH=VALUE", 0 },
     { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 },      { "save", "FILE", 0 },
@@ -293,8 +295,5 @@ char *leat_cli_again(const leat_call *call, const char *const *without, const ch
             print_word(out, call->words[i]);
     for (; *more; more++)
         print_word(out, *more);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return leat_files_close_text(out, &text);
 }

@@ -29,6 +29,15 @@ char *leat_files_text(const char *format, ...)
     return text;
 }
 
+char *leat_files_close_text(FILE *stream, char **text)
+{
+    const bool written = stream && !ferror(stream);
+    if (stream && fclose(stream) == 0 && written)
+        return *text;
+    free(*text);
+    return *text = NULL;
+}
+
 char *leat_files_yaml(const char *text, leat_yaml_kind kind)
 {
     const size_t room = leat_yaml_text(text, kind, NULL, 0) + 1;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "files.h"
 #include "leat/error.h"
 
 /* --- style -----------------------------------------------------------------------------------------*/
@@ -146,11 +147,7 @@ static char *draw(const leat_chart *chart, double width, double *height)
     if (!out)
         return NULL;
     *height = chart->draw(out, chart->data, width);
-    if (fclose(out) != 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
+    return leat_files_close_text(out, &text);
 }
 
 static void put_title(FILE *out, const leat_chart *chart)
@@ -252,10 +249,7 @@ char *leat_chart_file(const leat_chart *charts, int n, size_t *size)
         fprintf(out,
                 "</style>\n<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n%s</svg>\n",
                 wide, high, all);
-        if (fclose(out) != 0) {
-            free(text);
-            text = NULL;
-        }
+        leat_files_close_text(out, &text);
     }
     free(all);
     return text;

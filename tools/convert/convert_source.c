@@ -87,10 +87,7 @@ static char *source_text(const leat_convert *c)
         fputc(']', to);
     }
     fputc('\n', to);
-    if (fclose(to) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return leat_files_close_text(to, &text);
 }
 
 #define COMMAND_LINE "command line" /* in messages, where a config has the name of its file */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "doctor_report.h"
+#include "files.h"
 #include "print/summary.h"
 #include "print/terminal.h"
 
@@ -234,10 +235,7 @@ static char *text_of(const struct screen *s)
     if (!to)
         return NULL;
     print_screen(to, s);
-    if (fclose(to) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return leat_files_close_text(to, &text);
 }
 
 static int lines_of(const char *text)

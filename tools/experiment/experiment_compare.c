@@ -50,11 +50,7 @@ static char *config_text(const leat_experiment_run *run, const char *name)
     for (; (at = strstr(from, written)); from = at + sizeof written - 1)
         fprintf(memory, "%.*s%s/", (int)(at - from), from, run->data_folder);
     fprintf(memory, "%s", from);
-    if (fclose(memory)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return leat_files_close_text(memory, &text);
 }
 
 int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
+
 enum { CONTEXT = 3, MOST_CELLS = 1 << 22 };
 
 struct lines {
@@ -170,17 +172,13 @@ char *leat_patch_text(const char *before, const char *after, const char *path)
     struct diff d = { .n = 0 };
     char *text = NULL;
     size_t n;
-    bool fine = split(&d.old, before) && split(&d.new, after) && compare(&d);
+    const bool fine = split(&d.old, before) && split(&d.new, after) && compare(&d);
     FILE *const to = fine ? open_memstream(&text, &n) : NULL;
     if (to && strcmp(before, after) != 0)
         fprintf(to, "--- %s\n+++ %s\n", path, path);
     if (to)
         put_hunks(&d, to);
-    fine = to && !ferror(to);
-    if ((to && fclose(to)) || !fine) {
-        free(text);
-        text = NULL;
-    }
+    leat_files_close_text(to, &text);
     free(d.old.at);
     free(d.old.length);
     free(d.new.at);
