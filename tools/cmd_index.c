@@ -117,14 +117,15 @@ static void print_side(const char *path, const leat_jpeg_side *side, bool rebuil
     putchar('\n');
 }
 
-static int take_side(const struct index_options *o, const char *path, json_t *file, leat_error *err)
+static int take_side(const struct index_options *o, const char *path, uint64_t n_records,
+                     json_t *file, leat_error *err)
 {
     const leat_jpeg_side_how how = { .feature = o->feature,
                                      .every_mcus = o->every_mcus < 0 ? 0 : (uint32_t)o->every_mcus,
                                      .check = o->check,
                                      .rebuild = o->rebuild };
     leat_jpeg_side side;
-    const int rc = leat_jpeg_side_take(path, &how, &side, err);
+    const int rc = leat_jpeg_side_take(path, n_records, &how, &side, err);
     if (rc < 0)
         return rc;
     add_side(file, &side);
@@ -227,7 +228,7 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
         if (o->manifest)
             rc = add_to_manifest(o, path, &index, manifest, err);
         if (o->jpeg && rc == LEAT_OK)
-            rc = take_side(o, path, file, err);
+            rc = take_side(o, path, index.n_records, file, err);
     }
     leat_index_close(&index);
     return rc;

@@ -164,31 +164,14 @@ static int check_side(side_maker *m, const char *path, uint64_t n_records, leat_
     return walk(m, path, err);
 }
 
-static int count_records(const char *path, uint64_t *n, leat_error *err)
-{
-    leat_tfrecord_reader *reader;
-    leat_format_error why;
-    const uint8_t *payload;
-    size_t size;
-    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_LENGTHS_ONLY, &why);
-    for (*n = 0; rc == LEAT_FORMAT_OK; *n += rc == LEAT_FORMAT_OK)
-        rc = leat_tfrecord_reader_next(reader, &payload, &size, &why);
-    leat_tfrecord_reader_close(&reader);
-    return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
-}
-
-static int take(side_maker *m, const char *path, leat_error *err)
+static int take(side_maker *m, const char *path, uint64_t n_records, leat_error *err)
 {
     leat_format_error why;
     leat_error reason = { 0 };
-    uint64_t n_records;
-    int rc = count_records(path, &n_records, err);
-    if (rc < 0)
-        return rc;
     if (leat_tfrecord_reader_open(&m->reader, path, 0, &why) < 0)
         return leat_files_fail(err, &why);
     m->side->data_bytes = leat_tfrecord_reader_file_size(m->reader);
-    rc = choose_feature(m, path, err);
+    const int rc = choose_feature(m, path, err);
     if (rc < 0)
         return rc;
     if (m->how->rebuild)
@@ -202,14 +185,14 @@ static int take(side_maker *m, const char *path, leat_error *err)
     return write_side(m, path, err);
 }
 
-int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, leat_jpeg_side *out,
-                        leat_error *err)
+int leat_jpeg_side_take(const char *tfrecord, uint64_t n_records, const leat_jpeg_side_how *how,
+                        leat_jpeg_side *out, leat_error *err)
 {
     side_maker m = { .how = how, .side = out };
     *out = (leat_jpeg_side){ .built = false };
     int rc = leat_image_scratch_open(&m.scratch, SCRATCH_BYTES, err);
     if (rc == LEAT_OK)
-        rc = take(&m, tfrecord, err);
+        rc = take(&m, tfrecord, n_records, err);
     leat_jpeg_index_writer_close(&m.writer);
     leat_jpeg_index_close(&m.index);
     leat_tfrecord_reader_close(&m.reader);

@@ -28,8 +28,9 @@ typedef struct leat_jpeg_side {
 
 /* Checks the side index of a file against every record, and makes it when it is missing or does not
  * fit, or (how->check) fails then.
- * returns  LEAT_OK, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM; the message names the file */
-int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, leat_jpeg_side *out,
-                        leat_error *err);
+ * n_records  of the file, as its index says
+ * returns    LEAT_OK, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM; the message names the file */
+int leat_jpeg_side_take(const char *tfrecord, uint64_t n_records, const leat_jpeg_side_how *how,
+                        leat_jpeg_side *out, leat_error *err);
 
 #endif
