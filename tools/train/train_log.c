@@ -101,24 +101,16 @@ static int open_events(leat_train_log *log, const char *folder, int64_t first_st
 
 /* --- lines -----------------------------------------------------------------------------------------*/
 
-static void fail(leat_train_log *log, const leat_error *why)
-{
-    if (log->first.code == LEAT_OK)
-        log->first = *why;
-}
-
 static void fail_lines(leat_train_log *log)
 {
-    leat_error why;
-    leat_fail(&why, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
-    fail(log, &why);
+    if (log->first.code == LEAT_OK)
+        leat_fail(&log->first, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
 }
 
 static void fail_events(leat_train_log *log, const leat_format_error *from)
 {
-    leat_error why;
-    leat_files_fail(&why, from);
-    fail(log, &why);
+    if (log->first.code == LEAT_OK)
+        leat_files_fail(&log->first, from);
 }
 
 static void flush(leat_train_log *log)
