@@ -136,7 +136,7 @@ static int fail_lock(const leat_file_set *set, const char *doing, leat_error *er
 }
 
 /* One attempt. LEAT_E_END: another process removed the folder meanwhile. */
-static int try_lock(leat_file_set *set, const char *path, leat_error *err)
+static int try_lock(leat_file_set *set, leat_error *err)
 {
     if (mkdir(set->folder, 0700) < 0) {
         if (errno != EEXIST)
@@ -145,14 +145,14 @@ static int try_lock(leat_file_set *set, const char *path, leat_error *err)
         if (rc < 0)
             return rc;
     }
-    set->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    set->lock = open(set->lock_file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (set->lock < 0)
         return errno == ENOENT ? LEAT_E_END : fail_lock(set, "create a file in", err);
     /* Some file systems have no locks; a single writer must work there too. */
     int rc = LEAT_OK;
     if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
         rc = fail_lock(set, "lock", err);
-    else if (!is_still_there(set->lock, path))
+    else if (!is_still_there(set->lock, set->lock_file))
         rc = LEAT_E_END;
     if (rc < 0)
         close(set->lock);
@@ -161,23 +161,33 @@ static int try_lock(leat_file_set *set, const char *path, leat_error *err)
 
 static int take_lock(leat_file_set *set, leat_error *err)
 {
-    char *const path = inside(set, "lock");
-    int rc = path ? LEAT_E_END : no_memory(err);
+    int rc = LEAT_E_END;
     for (int i = 0; i < ATTEMPTS && rc == LEAT_E_END; i++)
-        rc = try_lock(set, path, err);
-    free(path);
+        rc = try_lock(set, err);
     return rc == LEAT_E_END ? fail_lock(set, "lock", err) : rc;
+}
+
+static void free_paths(leat_file_set *set)
+{
+    free(set->folder);
+    free(set->lock_file);
+    free(set->sign);
+    free(set->old);
+    *set = (leat_file_set){ 0 };
 }
 
 /* Makes this folder, which the set owns from now on, and locks it. */
 static int lock_folder(leat_file_set *set, const char *prefix, char *folder, leat_error *err)
 {
     *set = (leat_file_set){ .prefix = prefix, .folder = folder };
-    const int rc = set->folder ? take_lock(set, err) : no_memory(err);
-    if (rc < 0) {
-        free(set->folder);
-        set->folder = NULL;
+    if (folder) {
+        set->lock_file = inside(set, "lock");
+        set->sign = inside(set, "unfinished");
+        set->old = inside(set, "old");
     }
+    const int rc = set->lock_file && set->sign && set->old ? take_lock(set, err) : no_memory(err);
+    if (rc < 0)
+        free_paths(set);
     return rc;
 }
 
@@ -202,11 +212,9 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
         leat_file_set *const part = &set->parts[set->n_parts];
         rc = lock_part(part, set->prefix, i + 1, of, err);
         set->n_parts += rc == LEAT_OK;
-        char *const sign = rc == LEAT_OK ? inside(part, "unfinished") : NULL;
-        if (exists(sign))
+        if (rc == LEAT_OK && exists(part->sign))
             rc = leat_fail(err, LEAT_E_IO, "%s: part %d of %d is not complete", set->prefix,
                            (int)i + 1, (int)of);
-        free(sign);
     }
     return rc;
 }
@@ -234,22 +242,17 @@ static bool empty_folder(const char *path)
 /* Also deletes the old files. False: something is left; errno. */
 static bool empty_all(const leat_file_set *set)
 {
-    char *const old = inside(set, "old");
-    const bool all = old && empty_folder(old) && (rmdir(old) == 0 || errno == ENOENT) &&
-                     empty_folder(set->folder);
-    free(old);
-    return all;
+    return empty_folder(set->old) && (rmdir(set->old) == 0 || errno == ENOENT) &&
+           empty_folder(set->folder);
 }
 
 /* The sign comes first: a part that is half emptied is not complete. */
 static int begin(leat_file_set *set, leat_error *err)
 {
-    char *const sign = inside(set, "unfinished");
-    int rc = sign ? leat_files_write(sign, "", 0, err) : no_memory(err);
+    int rc = leat_files_write(set->sign, "", 0, err);
     if (rc == LEAT_OK && !empty_all(set))
         rc = leat_fail(err, LEAT_E_IO, "%s: cannot empty the folder: %s", set->folder,
                        strerror(errno));
-    free(sign);
     return rc;
 }
 
@@ -437,36 +440,37 @@ static int remove_file(const char *path, leat_error *err)
     return leat_fail(err, LEAT_E_IO, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
-/* The files are complete: from now on they are kept, whatever fails. */
-static int end_writing(leat_file_set *set, leat_error *err)
+/* From now on the files are kept, whatever fails. */
+int leat_file_set_keep(leat_file_set *set, leat_error *err)
 {
-    char *const sign = inside(set, "unfinished");
-    int rc = sign ? LEAT_OK : no_memory(err);
-    if (exists(sign) && (rc = remove_file(sign, err)) == LEAT_OK) {
-        set->is_kept = true;
-        rc = leat_files_sync_folder_of(sign, err);
-    }
-    free(sign);
-    return rc;
+    if (!exists(set->sign))
+        return LEAT_OK;
+    const int rc = remove_file(set->sign, err);
+    if (rc < 0)
+        return rc;
+    set->is_kept = true;
+    return leat_files_sync_folder_of(set->sign, err);
 }
 
-static int begin_names(const char *old, const char *marker, leat_error *err)
+static int begin_names(const leat_file_set *set, const char *marker, leat_error *err)
 {
-    if (mkdir(old, 0700) < 0 && errno != EEXIST)
-        return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", old, strerror(errno));
+    if (mkdir(set->old, 0700) < 0 && errno != EEXIST)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", set->old,
+                         strerror(errno));
     return leat_files_write(marker, marker_text, strlen(marker_text), err);
 }
 
-static int replace(const leat_file_set *set, const struct files *files, const char *old,
-                   const char *marker, leat_error *err)
+static int replace(const leat_file_set *set, const struct files *files, const char *marker,
+                   leat_error *err)
 {
-    const bool is_first = !exists(old); /* otherwise some new files may have their names already */
+    const bool is_first =
+        !exists(set->old); /* otherwise some new files may have their names already */
     int rc;
-    if ((rc = check_sizes(set, files, err)) < 0 || (rc = begin_names(old, marker, err)) < 0)
+    if ((rc = check_sizes(set, files, err)) < 0 || (rc = begin_names(set, marker, err)) < 0)
         return rc;
     if ((rc = move_all(set, files, err)) < 0) {
         if (is_first && move_back(set, files) && unlink(marker) == 0)
-            rmdir(old);
+            rmdir(set->old);
         return rc;
     }
     if ((rc = remove_file(marker, err)) < 0)
@@ -493,34 +497,27 @@ static int name_files(leat_file_set *set, leat_error *err)
 {
     struct files files = { 0 };
     const int32_t n_parts = read_parts(set);
-    char *const old = inside(set, "old");
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
-    int rc = old && marker ? LEAT_OK : no_memory(err);
+    int rc = marker ? LEAT_OK : no_memory(err);
     if (rc == LEAT_OK && n_parts && !set->parts)
         rc = leat_file_set_lock_parts(set, n_parts, err);
     if (rc == LEAT_OK)
         rc = list_files(set, &files, err);
-    if (rc == LEAT_OK && (files.n || exists(old))) {
+    if (rc == LEAT_OK && (files.n || exists(set->old))) {
         set->is_kept = true;
-        rc = replace(set, &files, old, marker, err);
+        rc = replace(set, &files, marker, err);
         set->is_finished = rc == LEAT_OK;
     }
     close_parts(set, rc == LEAT_OK);
     close_files(&files);
-    free(old);
     free(marker);
     return rc;
-}
-
-int leat_file_set_keep(leat_file_set *set, leat_error *err)
-{
-    return end_writing(set, err);
 }
 
 int leat_file_set_commit(leat_file_set *set, leat_error *err)
 {
     int rc;
-    if ((rc = end_writing(set, err)) == LEAT_OK && (rc = name_files(set, err)) == LEAT_OK) {
+    if ((rc = leat_file_set_keep(set, err)) == LEAT_OK && (rc = name_files(set, err)) == LEAT_OK) {
         set->is_kept = false;
     } else if (set->is_kept) {
         const leat_error inner = *err;
@@ -534,21 +531,12 @@ int leat_file_set_commit(leat_file_set *set, leat_error *err)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
-/* Names the files of an earlier run if they were complete. */
-static int finish_earlier(leat_file_set *set, leat_error *err)
-{
-    char *const sign = inside(set, "unfinished");
-    const int rc = !sign ? no_memory(err) : exists(sign) ? LEAT_OK : leat_file_set_commit(set, err);
-    free(sign);
-    return rc;
-}
-
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err)
 {
     int rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
-    if (rc < 0)
-        return rc;
-    return (rc = finish_earlier(set, err)) < 0 ? rc : begin(set, err);
+    if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
+        rc = leat_file_set_commit(set, err);
+    return rc < 0 ? rc : begin(set, err);
 }
 
 int leat_file_set_open_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
@@ -564,15 +552,11 @@ void leat_file_set_close(leat_file_set *set)
         return;
     close_parts(set, false);
     /* The order: files that a kill leaves stay unfinished, and the lock is held until the end. */
-    char *const sign = inside(set, "unfinished"), *const lock = inside(set, "lock");
-    if (!set->is_kept && sign && lock && empty_all(set)) {
-        unlink(sign);
-        unlink(lock);
+    if (!set->is_kept && empty_all(set)) {
+        unlink(set->sign);
+        unlink(set->lock_file);
         rmdir(set->folder);
     }
     close(set->lock);
-    free(sign);
-    free(lock);
-    free(set->folder);
-    *set = (leat_file_set){ 0 };
+    free_paths(set);
 }

@@ -34,7 +34,8 @@ enum { LEAT_FILE_SET_PARTS = 512 }; /* at most: each holds a lock */
 typedef struct leat_file_set leat_file_set;
 struct leat_file_set {
     const char *prefix;
-    char *folder; /* NULL: not open */
+    char *folder;                 /* NULL: not open */
+    char *lock_file, *sign, *old; /* FOLDER/lock, FOLDER/unfinished, FOLDER/old */
     int lock;
     leat_file_set *parts; /* whose files get names together; locked */
     int32_t n_parts;
