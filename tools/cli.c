@@ -139,21 +139,16 @@ static int set_option(const leat_option *row, void *options, const char *value, 
     return LEAT_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 /* The value of an option written without '='; *used counts the words it takes. */
 static const char *next_value(const leat_option *row, int argc, char **argv, int *used)
 {
     if (row->type == LEAT_OPTION_TYPE_BOOL)
         return "true";
-    if (!strcmp(row->name, "resume") && (argc < 2 || !ends_with(argv[1], ".safetensors")))
+    if (!strcmp(row->name, "resume") &&
+        (argc < 2 || !leat_files_ends_with(argv[1], ".safetensors")))
         return "";
     if (!strcmp(row->name, "json") &&
-        (argc < 2 || (strcmp(argv[1], "-") != 0 && !ends_with(argv[1], ".json"))))
+        (argc < 2 || (strcmp(argv[1], "-") != 0 && !leat_files_ends_with(argv[1], ".json"))))
         return "-";
     if (argc < 2)
         return NULL;

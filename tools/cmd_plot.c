@@ -65,11 +65,8 @@ static char *name_of(const char *path)
 {
     json_t *const text = leat_json_string(path);
     char *const name = text ? leat_files_text("%s", json_string_value(text)) : NULL;
-    size_t n = name ? strlen(name) : 0;
-    while (n > 1 && name[n - 1] == '/')
-        name[--n] = 0;
     json_decref(text);
-    return name;
+    return leat_files_cut_slashes(name);
 }
 
 static int read_runs(struct plot *p, leat_error *err)

@@ -293,9 +293,7 @@ static int run(const leat_call *call, leat_error *err)
     atomic_init(&s.failed, false);
     s.n_test = (int64_t)((double)o->n * o->split + 0.5);
     s.threads = (int32_t)(o->threads < 0 ? leat_host_cores() : o->threads > 0 ? o->threads : 1);
-    s.folder = strdup(call->arguments[0]);
-    for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
-        s.folder[n - 1] = 0;
+    s.folder = leat_files_cut_slashes(strdup(call->arguments[0]));
     leat_signals_catch();
     int rc = s.folder ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && o->json) /* the JSON file may be inside DIR, which exists only now */

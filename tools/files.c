@@ -38,6 +38,25 @@ char *leat_files_close_text(FILE *stream, char **text)
     return *text = NULL;
 }
 
+bool leat_files_ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+const char *leat_files_base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *leat_files_cut_slashes(char *path)
+{
+    for (size_t n = path ? strlen(path) : 0; n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = 0;
+    return path;
+}
+
 char *leat_files_yaml(const char *text, leat_yaml_kind kind)
 {
     const size_t room = leat_yaml_text(text, kind, NULL, 0) + 1;
@@ -49,9 +68,8 @@ char *leat_files_yaml(const char *text, leat_yaml_kind kind)
 
 char *leat_files_hidden(const char *path, const char *end)
 {
-    const char *const slash = strrchr(path, '/');
-    const int folder = slash ? (int)(slash - path) + 1 : 0;
-    const char *const name = path + folder;
+    const char *const name = leat_files_base_name(path);
+    const int folder = (int)(name - path);
     uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
     if (strlen(name) <= NAME_SHOWN)
         return leat_files_text("%.*s.%s%s", folder, path, name, end);

@@ -56,6 +56,11 @@ char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
 char *leat_files_text_v(const char *format, va_list args);
 /* Closes a stream of open_memstream(&text, …). Returns *text; NULL: out of memory, or the stream was not opened. */
 char *leat_files_close_text(FILE *stream, char **text);
+bool leat_files_ends_with(const char *text, const char *end);
+/* The last part of a path. */
+const char *leat_files_base_name(const char *path);
+/* Removes slashes at the end of a path, which may be NULL. Returns it. */
+char *leat_files_cut_slashes(char *path);
 /* A text as a scalar of YAML (formats/yaml_text.h) in new memory; NULL: out of memory. */
 char *leat_files_yaml(const char *text, leat_yaml_kind kind);
 /* A hidden name beside a path, ".NAME" plus an ending, which patterns such as PREFIX-* do not match; in new

@@ -105,10 +105,9 @@ static int count_parts(const char *prefix, int32_t *of, leat_error *err)
 /* Of a set that has its names a folder may be left that could not be removed. */
 static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about)
 {
-    const char *const slash = strrchr(prefix, '/');
     bool all = true;
     for (int32_t i = about->part.number - 1; all && i < about->n_shards; i += about->part.of) {
-        char *const name = leat_shard_name(slash ? slash + 1 : prefix, i, about->n_shards);
+        char *const name = leat_shard_name(leat_files_base_name(prefix), i, about->n_shards);
         char *const path = name ? leat_files_text("%s/%s", folder, name) : NULL;
         all = path && access(path, F_OK) == 0;
         free(name);

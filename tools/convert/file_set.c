@@ -53,15 +53,9 @@ static char *inside(const leat_file_set *set, const char *name)
     return leat_files_text("%s/%s", set->folder, name);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 char *leat_file_set_part(const leat_file_set *set, const char *name)
 {
-    return inside(set, base_name(name));
+    return inside(set, leat_files_base_name(name));
 }
 
 int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
@@ -96,7 +90,7 @@ int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_for
     leat_error inner;
     const int code = leat_files_fail(&inner, from);
     const size_t n = strlen(set->folder);
-    const int parent = (int)(base_name(set->prefix) - set->prefix);
+    const int parent = (int)(leat_files_base_name(set->prefix) - set->prefix);
     if (strncmp(inner.message, set->folder, n) || inner.message[n] != '/')
         return leat_fail(err, code, "%s", inner.message);
     return leat_fail(err, code, "%.*s%s", parent, set->prefix, inner.message + n + 1);
@@ -271,11 +265,11 @@ static void close_files(struct files *files)
 /* False: out of memory. */
 static bool name_file(const leat_file_set *set, const char *part, struct file *file)
 {
-    const char *const name = base_name(part);
+    const char *const name = leat_files_base_name(part);
     file->part = leat_files_text("%s", part);
     file->old = leat_files_text("%s/old/%s", set->folder, name);
-    file->name =
-        leat_files_text("%.*s%s", (int)(base_name(set->prefix) - set->prefix), set->prefix, name);
+    file->name = leat_files_text("%.*s%s", (int)(leat_files_base_name(set->prefix) - set->prefix),
+                                 set->prefix, name);
     return file->part && file->old && file->name;
 }
 
@@ -283,7 +277,7 @@ static bool name_file(const leat_file_set *set, const char *part, struct file *f
 static int list_folder(const leat_file_set *set, const char *folder, struct files *files,
                        leat_error *err)
 {
-    const char *const base = base_name(set->prefix);
+    const char *const base = leat_files_base_name(set->prefix);
     char *const whole = leat_files_text("%s/%s", folder, base);
     char *const literal = whole ? leat_pattern_escape(whole) : NULL;
     char *const pattern = literal ? leat_files_text("%s-*", literal) : NULL;

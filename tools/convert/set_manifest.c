@@ -11,12 +11,6 @@
 
 typedef unsigned long long ull;
 
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 int leat_set_manifest_add(leat_set_manifest *m, const leat_manifest_shard *shard, leat_error *err)
 {
     leat_manifest_shard *const list = leat_grow(m->shards, m->n, sizeof *list);
@@ -32,7 +26,8 @@ int leat_set_manifest_add(leat_set_manifest *m, const leat_manifest_shard *shard
 int leat_set_manifest_add_written(leat_set_manifest *m, const char *path,
                                   const leat_tfrecord_writer *writer, leat_error *err)
 {
-    const leat_manifest_shard shard = { base_name(path), leat_tfrecord_writer_size(writer),
+    const leat_manifest_shard shard = { leat_files_base_name(path),
+                                        leat_tfrecord_writer_size(writer),
                                         leat_tfrecord_writer_records(writer),
                                         leat_tfrecord_writer_digest(writer), 1 };
     return leat_set_manifest_add(m, &shard, err);
@@ -41,10 +36,11 @@ int leat_set_manifest_add_written(leat_set_manifest *m, const char *path,
 /* The real path of a file that there may not be yet. NULL: errno. */
 static char *real_path(const char *path)
 {
-    char *const folder = leat_files_text("%.*s.", (int)(base_name(path) - path), path);
+    char *const folder = leat_files_text("%.*s.", (int)(leat_files_base_name(path) - path), path);
     char *const real = folder ? realpath(folder, NULL) : NULL;
     char *const whole =
-        real ? leat_files_text("%s/%s", strcmp(real, "/") ? real : "", base_name(path)) : NULL;
+        real ? leat_files_text("%s/%s", strcmp(real, "/") ? real : "", leat_files_base_name(path))
+             : NULL;
     free(folder);
     free(real);
     return whole;
@@ -58,7 +54,7 @@ int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t 
     if (leat_manifest_digest_file(path, &shard.bytes, &shard.digest, &why) < 0)
         return leat_files_fail(err, &why);
     char *const real = real_path(path), *const beside = real_path(at);
-    const size_t n = beside ? (size_t)(base_name(beside) - beside) : 0;
+    const size_t n = beside ? (size_t)(leat_files_base_name(beside) - beside) : 0;
     const int rc = !real || !beside
                        ? leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno))
                        : LEAT_OK;

@@ -54,8 +54,7 @@ int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_err
 static int check_manifest(const char *prefix, leat_error *err)
 {
     static const leat_files_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
-    const char *const slash = strrchr(prefix, '/');
-    json_t *const text = json_string(slash ? slash + 1 : prefix);
+    json_t *const text = json_string(leat_files_base_name(prefix));
     json_decref(text);
     if (!text)
         return leat_fail(err, LEAT_E_ARGUMENT,

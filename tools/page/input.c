@@ -12,22 +12,6 @@
 
 /* --- names -----------------------------------------------------------------------------------------*/
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && !strcmp(text + n - k, end);
-}
-
-/* A path without slashes at its end. */
-static char *name_of(const char *path)
-{
-    char *const name = leat_files_text("%s", path);
-    size_t n = name ? strlen(name) : 0;
-    while (n > 1 && name[n - 1] == '/')
-        name[--n] = 0;
-    return name;
-}
-
 static char *title_of(const char *name)
 {
     static const char *const ends[] = { "/log.jsonl", ".trace.json", ".json" };
@@ -35,7 +19,7 @@ static char *title_of(const char *name)
     if (!whole)
         return NULL;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(whole, ends[i]) && strlen(whole) > strlen(ends[i])) {
+        if (leat_files_ends_with(whole, ends[i]) && strlen(whole) > strlen(ends[i])) {
             whole[strlen(whole) - strlen(ends[i])] = 0;
             break;
         }
@@ -47,7 +31,7 @@ static char *title_of(const char *name)
 
 static int set_names(leat_input *in, const char *path, leat_error *err)
 {
-    in->name = name_of(path);
+    in->name = leat_files_cut_slashes(leat_files_text("%s", path));
     in->title = in->name ? title_of(in->name) : NULL;
     return in->title ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
 }
@@ -157,7 +141,8 @@ int leat_input_read(const char *path, leat_input *out, leat_error *err)
         return rc;
     if (stat(path, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(status.st_mode) || ends_with(path, ".jsonl") || leat_event_is_name(path)) {
+    if (S_ISDIR(status.st_mode) || leat_files_ends_with(path, ".jsonl") ||
+        leat_event_is_name(path)) {
         out->kind = LEAT_INPUT_LOG;
         return leat_run_rows_read(path, &out->rows, err);
     }
