@@ -43,7 +43,7 @@ void leat_train_first_begin(leat_train_run *t)
 {
     leat_train_first *const f = &t->first_epoch;
     leat_loader_stats(t->loader, &f->stats);
-    f->busy_ns = t->counts.busy_ns;
+    f->busy_ns = t->busy_ns;
     f->disk = disk_bytes();
     f->wait_ns = 0;
 }
@@ -91,7 +91,7 @@ static void take_span(const leat_train_run *t, double time, int64_t n, leat_trai
     take_in(&mean->seconds, n, time);
     take_in(&mean->first_batch, n, between(0, f->batch_ns));
     take_in(&mean->wait, n, between(f->batch_ns, f->wait_ns));
-    take_in(&mean->steps, n, between(f->busy_ns, t->counts.busy_ns));
+    take_in(&mean->steps, n, between(f->busy_ns, t->busy_ns));
     take_in(&mean->core, n, core);
     take_in(&mean->disk, n, disk_bytes() - f->disk);
     for (int32_t i = 0; i < now.n_stages; i++) {

@@ -8,20 +8,20 @@
 
 /* --- rates of an interval -----------------------------------------------------------------------*/
 
-static leat_train_snapshot snapshot_now(const leat_train_counts *counts)
+static leat_train_snapshot snapshot_now(const leat_train_run *run)
 {
     leat_loader_stats_info stats;
-    leat_train_snapshot now = { .busy_ns = counts->busy_ns, .samples = counts->samples };
-    leat_loader_stats(counts->loader, &stats);
-    leat_trainer_so_far(counts->trainer, &now.so_far);
+    leat_train_snapshot now = { .busy_ns = run->busy_ns, .samples = run->samples };
+    leat_loader_stats(run->loader, &stats);
+    leat_trainer_so_far(run->trainer, &now.so_far);
     now.wait_ns = stats.wait_ns;
     now.at_ns = leat_host_now_ns();
     return now;
 }
 
-void leat_train_rate_begin(const leat_train_counts *counts, leat_train_snapshot *from)
+void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from)
 {
-    *from = snapshot_now(counts);
+    *from = snapshot_now(run);
     from->so_far = (leat_metrics){ 0 };
 }
 
@@ -38,9 +38,9 @@ static double share(int64_t part, int64_t whole)
     return s < 0 ? 0 : s > 1 ? 1 : s;
 }
 
-leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_snapshot *from)
+leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snapshot *from)
 {
-    const leat_train_snapshot a = *from, b = snapshot_now(counts);
+    const leat_train_snapshot a = *from, b = snapshot_now(run);
     const int64_t ns = b.at_ns - a.at_ns;
     *from = b;
     return (leat_train_rate){
@@ -49,7 +49,7 @@ leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train
         .accuracy =
             mean_since(a.so_far.accuracy, a.so_far.samples, b.so_far.accuracy, b.so_far.samples),
         .samples_per_s = ns > 0 ? (double)(b.samples - a.samples) * 1e9 / (double)ns : NAN,
-        .idle = counts->is_cpu ? 1 - share(b.busy_ns - a.busy_ns, ns) : NAN,
+        .idle = run->is_cpu ? 1 - share(b.busy_ns - a.busy_ns, ns) : NAN,
         .wait_share = share(b.wait_ns - a.wait_ns, ns),
     };
 }

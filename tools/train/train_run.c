@@ -96,7 +96,7 @@ static void log_step(leat_train_run *t, int64_t epoch)
 {
     if (!t->log || (t->first + t->steps) % t->log_every != 0)
         return;
-    const leat_train_rate now = leat_train_rate_next(&t->counts, &t->logged);
+    const leat_train_rate now = leat_train_rate_next(t, &t->logged);
     json_t *line = json_object();
     leat_json_int(line, "epoch", epoch);
     leat_json_real(line, "epochs_done", epochs_done(t));
@@ -145,7 +145,7 @@ static void begin_epoch(leat_train_run *t)
 {
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_host_now_ns();
-    leat_train_rate_begin(&t->counts, &t->logged);
+    leat_train_rate_begin(t, &t->logged);
     leat_train_first_begin(t);
 }
 
@@ -238,8 +238,8 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         t->n_times = leat_trainer_times(t->trainer, t->times, 1);
         t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
     }
-    t->counts.busy_ns += leat_host_now_ns() - start_ns;
-    t->counts.samples += info.rows;
+    t->busy_ns += leat_host_now_ns() - start_ns;
+    t->samples += info.rows;
     t->steps++;
     t->epoch_steps++;
     record(t, info.number);
@@ -284,7 +284,7 @@ static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
     leat_metrics now;
-    const leat_train_rate recent = leat_train_rate_next(&t->counts, &t->shown);
+    const leat_train_rate recent = leat_train_rate_next(t, &t->shown);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     leat_trainer_so_far(t->trainer, &now);
     if (now.samples && !isnan(now.loss))
@@ -330,11 +330,8 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->progress.describe = describe;
     t->progress.user = t;
     t->progress.own_rate = true;
-    t->counts =
-        (leat_train_counts){ .trainer = t->trainer,
-                             .loader = t->loader,
-                             .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
-    leat_train_rate_begin(&t->counts, &t->shown);
+    t->is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu");
+    leat_train_rate_begin(t, &t->shown);
     leat_train_record_init(&t->record);
     t->keep.loader = t->loader;
     rc = evaluate_owed(t, err);

@@ -96,14 +96,7 @@ int leat_train_log_close(leat_train_log **log, leat_error *err);
 
 /* --- loss and rates of an interval of training --- */
 
-/* Counted by the loop. */
-typedef struct leat_train_counts {
-    leat_trainer *trainer;
-    leat_loader *loader;
-    bool is_cpu;     /* a step is done when its call returns */
-    int64_t busy_ns; /* in these calls */
-    int64_t samples; /* given to the trainer */
-} leat_train_counts;
+typedef struct leat_train_run leat_train_run;
 
 /* Where an interval begins. */
 typedef struct leat_train_snapshot {
@@ -120,9 +113,9 @@ typedef struct leat_train_rate {
 } leat_train_rate;
 
 /* Begins an interval now, at the start of an epoch: after leat_trainer_metrics(). */
-void leat_train_rate_begin(const leat_train_counts *counts, leat_train_snapshot *from);
+void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from);
 /* Ends it and begins the next. */
-leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_snapshot *from);
+leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snapshot *from);
 
 /* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
  * fails there costs little --- */
@@ -185,7 +178,7 @@ typedef struct leat_train_first {
 
 /* --- the run --- */
 
-typedef struct leat_train_run {
+struct leat_train_run {
     /* Set before. */
     leat_plan *plan, *eval_plan; /* eval_plan NULL: the config has no `eval` */
     leat_device *device;
@@ -230,12 +223,14 @@ typedef struct leat_train_run {
         unmeasured; /* first steps of the epoch that its meter leaves out, because they were recorded */
     bool eval_bad; /* already reported */
     leat_train_first first_epoch;
-    leat_train_counts counts;
+    bool is_cpu;     /* a step is done when its call returns */
+    int64_t busy_ns; /* in these calls */
+    int64_t samples; /* given to the trainer */
     leat_train_snapshot shown,
         logged; /* since the last drawing of the progress line; the last line of the log */
     leat_progress progress;
     leat_summary_watching watch;
-} leat_train_run;
+};
 
 /* Runs until the last epoch or step, or until leat_signals_caught(), and then saves the weights. */
 int leat_train_run_all(leat_train_run *t, leat_error *err);
