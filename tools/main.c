@@ -2,10 +2,12 @@
  *
  * main.c: the `leat` command: finds the subcommand, reads its options, runs it. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli.h"
 #include "files.h"
@@ -105,8 +107,39 @@ static int close_stdout(int code)
     return code ? code : LEAT_EXIT_FAILED;
 }
 
+/* What the commands need of the stack of their first thread, with room to spare. */
+#define STACK_BYTES ((rlim_t)512 << 10)
+
+/* A stack that is too small would end as SIGSEGV anywhere. Linux lets a program raise the limit of its own stack while
+ * it runs; threads that start later have a size of their own. */
+static bool has_stack(void)
+{
+    struct rlimit limit;
+    pthread_attr_t threads;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_BYTES)
+        return true;
+    const rlim_t was = limit.rlim_cur;
+    limit.rlim_cur = STACK_BYTES;
+    if (limit.rlim_max < STACK_BYTES || setrlimit(RLIMIT_STACK, &limit) < 0) {
+        fprintf(stderr,
+                "leat: the stack is limited to %llu kB, and leat needs %llu kB: raise the limit "
+                "(ulimit -s %llu), or start leat from a shell that has a higher one\n",
+                (unsigned long long)was >> 10, (unsigned long long)STACK_BYTES >> 10,
+                (unsigned long long)STACK_BYTES >> 10);
+        return false;
+    }
+    if (pthread_attr_init(&threads) == 0) {
+        pthread_attr_setstacksize(&threads, STACK_BYTES);
+        pthread_setattr_default_np(&threads);
+        pthread_attr_destroy(&threads);
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!has_stack())
+        return LEAT_EXIT_FAILED;
     signal(SIGXFSZ, SIG_IGN); /* a file size limit then makes write() fail like other errors */
     if (argc < 2) {
         leat_help_all(stderr);

@@ -2,7 +2,6 @@
 #include "machine.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "cgroup.h"
 #include "cores.h"
+#include "pool.h"
 
 /* Applies a limit if it is the lowest so far. */
 static void lower(leat_machine *m, double bytes, const char *why)
@@ -80,17 +80,6 @@ static double left_of(const struct rlimit *limit, const char *root, const char *
     return left > 0 ? left : 0;
 }
 
-static int64_t stack_bytes(void)
-{
-    pthread_attr_t attr;
-    size_t bytes = 0;
-    if (pthread_attr_init(&attr) == 0) {
-        pthread_attr_getstacksize(&attr, &bytes);
-        pthread_attr_destroy(&attr);
-    }
-    return (int64_t)bytes;
-}
-
 void leat_machine_read(const char *root, leat_machine *out)
 {
     char folder[512] = "", why[700], cores[1024];
@@ -123,7 +112,7 @@ void leat_machine_read(const char *root, leat_machine *out)
     lower(out, private, "RLIMIT_DATA, less what is in use");
     if (address < 0x1p62)
         out->address_bytes = (int64_t)address;
-    out->stack_bytes = stack_bytes();
+    out->stack_bytes = (int64_t)leat_pool_stack_bytes();
 }
 
 int64_t leat_machine_cache_bytes(const char *root)

@@ -2,7 +2,6 @@
 #include "pool.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,6 +9,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LEAST_STACK ((size_t)512 << 10)
 
 struct member {
     leat_pool *pool;
@@ -33,19 +34,35 @@ static void *run_member(void *arg)
     return NULL;
 }
 
-static int start_member(struct member *member, const char *name, size_t stack_bytes)
+size_t leat_pool_stack_bytes(void)
 {
-    char text[16];
+    pthread_attr_t usual;
+    size_t bytes = 0;
+    if (pthread_attr_init(&usual) == 0) {
+        pthread_attr_getstacksize(&usual, &bytes);
+        pthread_attr_destroy(&usual);
+    }
+    return bytes < LEAST_STACK ? LEAST_STACK : bytes;
+}
+
+int leat_pool_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
     sigset_t all, old;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    if (stack_bytes)
-        pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_attr_setstacksize(&attributes, stack_bytes ? stack_bytes : leat_pool_stack_bytes());
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int rc = pthread_create(&member->thread, &attributes, run_member, member);
+    const int rc = pthread_create(thread, &attributes, run, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
+    return rc;
+}
+
+static int start_member(struct member *member, const char *name, size_t stack_bytes)
+{
+    char text[16];
+    const int rc = leat_pool_start(&member->thread, stack_bytes, run_member, member);
     if (rc == 0) {
         snprintf(text, sizeof text, "%.8s-%u", name, (unsigned)member->i % 10000u);
         pthread_setname_np(member->thread, text);

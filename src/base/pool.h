@@ -5,6 +5,7 @@
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,11 +13,18 @@
 
 typedef struct leat_pool leat_pool;
 
-/* Starts n ≥ 0 threads named "NAME-i"; each runs work(arg, i). They block all signals, so handlers run
- * on the program's own threads. After an error, *out must still be closed. */
+/* Address space for the stack of a thread that leat starts: the system's usual size (ulimit -s), but at least what leat
+ * needs. */
+size_t leat_pool_stack_bytes(void);
+/* Starts a thread that blocks all signals, so that handlers run on the program's own threads. stack_bytes: 0:
+ * leat_pool_stack_bytes(). Returns 0, or an errno. */
+int leat_pool_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg);
+
+/* Starts n ≥ 0 threads named "NAME-i" as leat_pool_start() does; each runs work(arg, i). After an error, *out must still
+ * be closed. */
 int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                    void *arg, leat_error *err);
-/* The same with so much address space for the stack of each thread; 0: the system's usual size. */
+/* The same with so much address space for the stack of each thread. */
 int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                          void *arg, size_t stack_bytes, leat_error *err);
 /* Returns the CPU time of all threads together, ns. Any thread, until close. */

@@ -31,6 +31,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "leat/error.h"
 
 /* --- tasks --------------------------------------------------------------------------------- */
@@ -205,7 +206,7 @@ static int device_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", tasks->room * sizeof *tasks->heap);
     pthread_mutex_init(&tasks->lock, NULL);
     init_conds(tasks);
-    const int rc = pthread_create(&tasks->thread, NULL, device_thread, tasks);
+    const int rc = leat_pool_start(&tasks->thread, 0, device_thread, tasks);
     if (rc) {
         free_tasks(tasks);
         return leat_fail(err, LEAT_E_DEVICE, "cannot start its thread: %s", strerror(rc));

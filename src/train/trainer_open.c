@@ -284,15 +284,11 @@ static int open_parts(leat_trainer *trainer, const leat_config *config, const le
     return rc < 0 ? rc : open_net(trainer, err);
 }
 
-int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
-                           leat_device *device, leat_trainer **out, leat_error *err)
+/* leat_trainer_open_feed() with the options already read: they are large, and stand on the stack once. */
+static int open_feed(const leat_config *config, const leat_node *node,
+                     const leat_train_options *options, const leat_trainer_feed *feed,
+                     leat_device *device, leat_trainer **out, leat_error *err)
 {
-    leat_train_options options;
-    const leat_node *node;
-    *out = NULL;
-    int rc = leat_trainer_options(config, &options, &node, err);
-    if (rc < 0)
-        return rc;
     leat_trainer *trainer = calloc(1, sizeof *trainer);
     if (!trainer)
         return leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes", sizeof *trainer);
@@ -301,22 +297,33 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times ? open_parts(trainer, config, node, &options, feed, err)
-                        : leat_fail(err, LEAT_E_NOMEM,
-                                    "no memory for the times of steps, %zu bytes: raise the memory "
-                                    "limit of the process (ulimit -v, ulimit -d)",
-                                    LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
+    int rc = trainer->times
+                 ? open_parts(trainer, config, node, options, feed, err)
+                 : leat_fail(err, LEAT_E_NOMEM,
+                             "no memory for the times of steps, %zu bytes: raise the memory "
+                             "limit of the process (ulimit -v, ulimit -d)",
+                             LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;
     }
-    leat_trainer_notes(trainer, config, node, &options, feed);
+    leat_trainer_notes(trainer, config, node, options, feed);
     *out = trainer;
     if (!device)
         return LEAT_OK;
-    fill_info(trainer, &options);
+    fill_info(trainer, options);
     trainer->whiten = leat_whiten_wanted(&trainer->model) && !trainer->info.simulated;
     return LEAT_OK;
+}
+
+int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
+                           leat_device *device, leat_trainer **out, leat_error *err)
+{
+    leat_train_options options;
+    const leat_node *node;
+    *out = NULL;
+    const int rc = leat_trainer_options(config, &options, &node, err);
+    return rc < 0 ? rc : open_feed(config, node, &options, feed, device, out, err);
 }
 
 void leat_trainer_close(leat_trainer **out)
@@ -493,7 +500,7 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
         (rc = check_steady(leat_plan_tensor(plan, feed.input_at), node, err)) < 0 ||
         (rc = check_steady(leat_plan_tensor(plan, feed.target_at), node, err)) < 0)
         return rc;
-    return leat_trainer_open_feed(config, &feed, device, out, err);
+    return open_feed(config, node, &options, &feed, device, out, err);
 }
 
 int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,

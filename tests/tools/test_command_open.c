@@ -2,8 +2,8 @@
  *
  * test_command_open.c: what the command finds before the first step: mistakes of `train` and `eval`, raw pixels, labels
  * that are no class, the size of a model without data, and too little memory for oneDNN. */
-#include "base/check.h" /* names the sanitizers for gcc and clang */
 #include "fixtures/command_fixture.h"
+#include "fixtures/sanitized.h"
 
 static const char pictures[] = "source: {tfrecord: data/t-*.tfrecord}\n"
                                "pipeline:\n"
@@ -66,6 +66,17 @@ TEST(plan_finds_mistakes_of_train_and_eval)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_failure(shell("$L plan x.yaml --set '%s'", cases[i].change), 1, cases[i].said);
     expect_success(shell("$L plan x.yaml --section eval --set train.loss=softmax"));
+}
+
+TEST(a_small_stack_is_enlarged_or_refused)
+{
+#ifdef SANITIZED
+    skip(); /* it needs more of the stack before main() */
+#else
+    expect_success(shell("ulimit -S -s 100; $L train x.yaml --steps 2 -q"));
+    expect_failure(shell("ulimit -s 100; $L train x.yaml --steps 2 -q"), 1,
+                   "the stack is limited to 100 kB, and leat needs 512 kB");
+#endif
 }
 
 TEST(raw_pixels_are_told)
@@ -144,7 +155,7 @@ TEST(a_summary_needs_no_data)
 /* From limits where nothing fits up to one where training works, a run ends by itself and says why. */
 TEST(short_address_space_is_told)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
     skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
 #else
     static const char *const models[] = {

@@ -3,8 +3,9 @@
  * cpu_team.c: the functions of cpu_team.h, which describes them. net_cpu.c and cpu_step.c call them. */
 #include "cpu_team.h"
 
-#include <signal.h>
 #include <stdlib.h>
+
+#include "base/pool.h"
 
 enum { SPINS = 2000 }; /* some ten microseconds */
 
@@ -109,15 +110,12 @@ void leat_cpu_team_run(leat_cpu_team *team, int32_t n)
 
 static int start(leat_cpu_team *team, int32_t thread)
 {
-    sigset_t all, old;
     member *me = malloc(sizeof *me);
     if (!me)
         return -1;
     *me = (member){ team, thread };
-    sigfillset(&all); /* oneDNN lets the stack pointer point into its buffers: no handler there */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int rc = pthread_create(&team->threads[team->n_started], NULL, run_member, me);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    /* oneDNN lets the stack pointer point into its buffers: no signal's handler may run there. */
+    const int rc = leat_pool_start(&team->threads[team->n_started], 0, run_member, me);
     team->n_started += rc == 0;
     if (rc)
         free(me);
