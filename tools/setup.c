@@ -30,7 +30,7 @@ static bool is_tfrecord(const char *path)
 /* Detects data given instead of a config, a common mistake for which YAML errors do not help. */
 static int load(const char *path, leat_config **out, leat_error *err)
 {
-    struct stat status;
+    struct stat status = { 0 };
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         return leat_fail(
             err, LEAT_E_IO,
@@ -38,8 +38,8 @@ static int load(const char *path, leat_config **out, leat_error *err)
             "convert images %s -o PREFIX` makes record files of pictures",
             path, path);
     const int rc = leat_config_load(path, out, err);
-    if (rc != LEAT_E_CONFIG || !is_tfrecord(path))
-        return rc;
+    if (rc != LEAT_E_CONFIG || !S_ISREG(status.st_mode) || !is_tfrecord(path))
+        return rc; /* a pipe that was read would wait for another writer */
     return leat_fail(err, LEAT_E_CONFIG,
                      "%s: this is a TFRecord file, not a config (.yaml), which names it under "
                      "`source: {tfrecord: ...}`; `leat inspect` shows its contents",

@@ -68,6 +68,19 @@ TEST(plan_finds_mistakes_of_train_and_eval)
     expect_success(shell("$L plan x.yaml --section eval --set train.loss=softmax"));
 }
 
+/* What a program wrote into it was read; another look at it would wait for another writer. */
+TEST(a_pipe_is_opened_once)
+{
+    expect_failure(
+        shell("mkfifo pipe; echo 'source: [x}' >pipe & sleep 0.1; timeout 20 $L plan pipe"), 1,
+        "pipe:1:");
+    expect_failure(shell("cp data/t-00000-of-00001.tfrecord data/p-00000-of-00001.tfrecord; "
+                         "mkfifo data/p-labels.txt; seq 10 >data/p-labels.txt & sleep 0.1; "
+                         "timeout 20 $L plan x.yaml --set source.tfrecord='data/p-*.tfrecord'"),
+                   1, "class 0 is 'circle' there, but '1' in the source of training");
+    expect_failure(shell("timeout 20 $L report pipe -o r.html"), 1, "pipe is a pipe: write");
+}
+
 TEST(a_small_stack_is_enlarged_or_refused)
 {
 #ifdef SANITIZED

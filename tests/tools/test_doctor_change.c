@@ -3,6 +3,7 @@
  * test_doctor_change.c: changes on the screen of `leat doctor`: what they gain, why they were not tried or
  * verified, and the line to write, which depends on the config. */
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor/doctor_report.h"
@@ -221,4 +222,18 @@ TEST(lines_are_written_as_the_list_is)
         if (!strstr(text, cases[i].lines))
             fail_msg("%s", text);
     }
+}
+
+/* Of a config that came through a pipe nobody knows how its list is written; its writer is gone. */
+TEST(a_config_that_was_a_pipe_is_not_read_again)
+{
+    char path[] = "/tmp/leat-screen-XXXXXX";
+    close(mkstemp(path));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    const bool brackets = leat_doctor_brackets(path);
+    alarm(0);
+    unlink(path);
+    assert_false(brackets);
 }

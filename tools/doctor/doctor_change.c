@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "doctor_report.h"
 #include "formats/figure.h"
@@ -88,7 +89,9 @@ bool leat_doctor_brackets(const char *path)
     static const char key[] = "pipeline:";
     char line[256];
     bool found = false, brackets = false;
-    FILE *const file = fopen(path, "r");
+    struct stat status; /* a pipe that was read would wait for another writer */
+    const bool regular = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    FILE *const file = regular ? fopen(path, "r") : NULL;
     while (file && !found && fgets(line, sizeof line, file)) {
         found = !strncmp(line, key, sizeof key - 1);
         brackets = found && line[sizeof key - 1 + strspn(line + sizeof key - 1, " ")] == '[';

@@ -146,6 +146,8 @@ int leat_input_read(const char *path, leat_input *out, leat_error *err)
         out->kind = LEAT_INPUT_LOG;
         return leat_run_rows_read(path, &out->rows, err);
     }
+    if (S_ISFIFO(status.st_mode)) /* its begin is read twice */
+        return leat_fail(err, LEAT_E_IO, "%s is a pipe: write the report to a file first", path);
     FILE *const file = fopen(path, "rb");
     if (!file)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));

@@ -5,6 +5,7 @@
  * such a file has no names; sets that are read together and differ in their names have none either. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/shard_set.h"
 #include "formats/whole_file.h"
@@ -23,10 +24,8 @@ static int read_beside(leat_tfrecord_source *source, const char *path, char **ou
     if (!prefix ||
         (size_t)snprintf(name, sizeof name, "%.*s-labels.txt", (int)prefix, path) >= sizeof name)
         return LEAT_OK;
-    FILE *const there = fopen(name, "re");
-    if (!there)
+    if (access(name, R_OK) < 0)
         return LEAT_OK;
-    fclose(there);
     if (leat_whole_file_read(name, NAMES_BYTES_MOST, out, n, &why) < 0 || memchr(*out, 0, *n)) {
         const bool read = *out != NULL;
         free(*out);
