@@ -294,7 +294,7 @@ static int copy_to_temporary(leat_atomic_file *file, bool sync)
     return rc;
 }
 
-int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
+int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *err)
 {
     const bool sync = !(file->flags & LEAT_ATOMIC_FILE_NO_SYNC);
     if (file->fd < 0)
@@ -313,7 +313,15 @@ int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
         unlink(file->temporary);
         return give_up_with(file, "renaming it to its name", error, err);
     }
-    if (sync && sync_folder(file->path) < 0)
+    return LEAT_FORMAT_OK;
+}
+
+int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
+{
+    const int rc = leat_atomic_file_commit_unsynced(file, err);
+    if (rc < 0)
+        return rc;
+    if (!(file->flags & LEAT_ATOMIC_FILE_NO_SYNC) && sync_folder(file->path) < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, file->size,
                                 "%s: written, but syncing its folder failed: %s", file->path,
                                 strerror(errno));

@@ -42,6 +42,9 @@ uint64_t leat_atomic_file_size(const leat_atomic_file *file);
  * folder. Only close is allowed afterwards. */
 int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err);
 
+/* The same without the sync of the folder, for a file of a set whose folder the caller syncs once, at the end. */
+int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *err);
+
 /* Frees the file and sets *file to NULL; removes it from disk unless committed. Takes NULL. */
 void leat_atomic_file_close(leat_atomic_file **file);
 

@@ -122,6 +122,8 @@ uint64_t leat_tfrecord_writer_digest(const leat_tfrecord_writer *writer);
 
 /* Flushes and syncs the file and gives it its name. Only close is allowed afterwards. */
 int leat_tfrecord_writer_commit(leat_tfrecord_writer *writer, leat_format_error *err);
+/* The same, but the caller syncs the folder. */
+int leat_tfrecord_writer_commit_unsynced(leat_tfrecord_writer *writer, leat_format_error *err);
 
 /* Frees the writer and sets *writer to NULL; removes the file unless committed. Takes NULL. */
 void leat_tfrecord_writer_close(leat_tfrecord_writer **writer);

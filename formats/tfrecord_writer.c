@@ -74,6 +74,11 @@ int leat_tfrecord_writer_commit(leat_tfrecord_writer *writer, leat_format_error 
     return leat_atomic_file_commit(writer->file, err);
 }
 
+int leat_tfrecord_writer_commit_unsynced(leat_tfrecord_writer *writer, leat_format_error *err)
+{
+    return leat_atomic_file_commit_unsynced(writer->file, err);
+}
+
 void leat_tfrecord_writer_close(leat_tfrecord_writer **writer)
 {
     if (!*writer)

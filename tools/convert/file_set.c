@@ -434,13 +434,13 @@ static int remove_file(const char *path, leat_error *err)
     return leat_fail(err, LEAT_E_IO, "%s: cannot be removed: %s", path, strerror(errno));
 }
 
-/* From now on the files are kept, whatever fails. */
+/* From now on the files are kept, whatever fails. Their names are on disk before that is. */
 int leat_file_set_keep(leat_file_set *set, leat_error *err)
 {
     if (!exists(set->sign))
         return LEAT_OK;
-    const int rc = remove_file(set->sign, err);
-    if (rc < 0)
+    int rc = leat_files_sync_folder_of(set->sign, err);
+    if (rc < 0 || (rc = remove_file(set->sign, err)) < 0)
         return rc;
     set->is_kept = true;
     return leat_files_sync_folder_of(set->sign, err);

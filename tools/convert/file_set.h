@@ -28,6 +28,7 @@
 #include "leat/error.h"
 #include "print/json.h"
 #include "print/progress.h"
+#include "shard_commits.h"
 
 enum { LEAT_FILE_SET_PARTS = 512 }; /* at most: each holds a lock */
 
@@ -204,6 +205,7 @@ typedef struct leat_record_shards {
     leat_tfrecord_writer *writer; /* NULL: the shard is of another part */
     uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
     leat_file_set set;
+    leat_shard_commits *commits;
     leat_set_manifest manifest;
 } leat_record_shards;
 

@@ -26,9 +26,11 @@ int leat_record_shards_open(leat_record_shards *s, leat_error *err)
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
 {
     const leat_convert_part part = s->part;
-    const int rc = part.of ? leat_file_set_open_part(&s->set, s->prefix, part.number, part.of, err)
-                           : leat_file_set_open(&s->set, s->prefix, err);
-    return rc < 0 ? rc : leat_shard_names_check(s->prefix, s->n_shards, err);
+    int rc = part.of ? leat_file_set_open_part(&s->set, s->prefix, part.number, part.of, err)
+                     : leat_file_set_open(&s->set, s->prefix, err);
+    return rc < 0 || (rc = leat_shard_commits_open(&s->commits, err)) < 0
+               ? rc
+               : leat_shard_names_check(s->prefix, s->n_shards, err);
 }
 
 static int close_shard(leat_record_shards *s, leat_error *err)
@@ -37,12 +39,15 @@ static int close_shard(leat_record_shards *s, leat_error *err)
     if (!s->writer)
         return LEAT_OK;
     s->bytes += leat_tfrecord_writer_size(s->writer);
-    int rc =
+    const int rc =
         leat_set_manifest_add_written(&s->manifest, s->names[s->n_written - 1], s->writer, err);
-    if (rc == LEAT_OK && leat_tfrecord_writer_commit(s->writer, &why) < 0)
-        rc = leat_file_set_fail(&s->set, err, &why);
-    leat_tfrecord_writer_close(&s->writer);
-    return rc;
+    if (rc < 0)
+        return rc;
+    leat_tfrecord_writer *const writer = s->writer;
+    s->writer = NULL;
+    return leat_shard_commits_add(s->commits, writer, s->n_written - 1, &why) < 0
+               ? leat_file_set_fail(&s->set, err, &why)
+               : LEAT_OK;
 }
 
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err)
@@ -106,7 +111,11 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .digest = s->digest,
                                             .n_files = s->n_files,
                                             .records = s->records };
+    leat_format_error why;
+    int32_t failed;
     int rc = close_shard(s, err);
+    if (leat_shard_commits_end(s->commits, &failed, &why) < 0) /* the first of all */
+        rc = leat_file_set_fail(&s->set, err, &why);
     if (rc < 0 || s->part.of)
         return rc < 0 ? rc : leat_convert_part_keep(&s->set, &about, &s->manifest, err);
     if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
@@ -118,6 +127,7 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
 void leat_record_shards_close(leat_record_shards *s)
 {
     leat_tfrecord_writer_close(&s->writer);
+    leat_shard_commits_close(&s->commits);
     for (int32_t i = 0; s->names && i < s->n_shards; i++)
         free(s->names[i]);
     free(s->names);

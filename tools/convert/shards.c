@@ -3,8 +3,8 @@
  * shards.c: parallel conversion. DESIGN: a task is a short run of positions inside one shard;
  * workers take tasks in order, read and encode their files into a buffer of their own, wait until
  * it is their turn in the shard, and write. The turn is what makes the bytes independent of
- * threads; no worker waits for ever, because the task it waits for was taken earlier. Whoever
- * writes a shard's last record syncs it, while the others go on.
+ * threads; no worker waits for ever, because the task it waits for was taken earlier.
+ * shard_commits.c syncs complete shards, while the workers go on.
  *
  * An error takes effect at a position: what comes before is still worked on, so that of several bad
  * files the first in order is the one reported, for any number of threads. */
@@ -21,6 +21,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/tfrecord.h"
+#include "shard_commits.h"
 #include "signals.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
@@ -38,6 +39,7 @@ struct job {
     int folder;                         /* [const] */
     size_t n;                           /* [const] positions */
     struct shard *shards;
+    leat_shard_commits *commits;
     atomic_size_t stop; /* positions from here on are skipped; only decreases [job lock] */
     atomic_size_t done; /* files, for the progress */
     pthread_mutex_t lock;
@@ -125,15 +127,13 @@ static int write_buffer(struct worker *worker, struct shard *shard, leat_format_
     return rc;
 }
 
-static int close_shard(struct shard *shard, leat_format_error *why)
+static int close_shard(struct job *job, struct shard *shard, leat_format_error *why)
 {
-    int rc = LEAT_FORMAT_NOMEM;
-    if (leat_set_manifest_add_written(&shard->manifest, shard->part, shard->writer, NULL) < 0)
-        leat_format_fail(why, rc, 0, "%s: no memory", shard->part);
-    else
-        rc = leat_tfrecord_writer_commit(shard->writer, why);
-    leat_tfrecord_writer_close(&shard->writer);
-    return rc;
+    leat_tfrecord_writer *const writer = shard->writer;
+    if (leat_set_manifest_add_written(&shard->manifest, shard->part, writer, NULL) < 0)
+        return leat_format_fail(why, LEAT_FORMAT_NOMEM, 0, "%s: no memory", shard->part);
+    shard->writer = NULL;
+    return leat_shard_commits_add(job->commits, writer, (int32_t)(shard - job->shards), why);
 }
 
 /* --- reading -----------------------------------------------------------------------------------*/
@@ -246,7 +246,7 @@ static void run_task(struct worker *worker, struct task *task)
                 return;
             int rc = write_buffer(worker, task->shard, &why);
             if (rc == LEAT_FORMAT_OK && p + 1 == task->shard->end)
-                rc = close_shard(task->shard, &why);
+                rc = close_shard(job, task->shard, &why);
             if (rc != LEAT_FORMAT_OK) {
                 leat_file_set_fail(job->options->set, &err, &why);
                 stop_at(job, p, &err);
@@ -359,12 +359,24 @@ static int by_position(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void end_commits(struct job *job)
+{
+    int32_t failed;
+    leat_format_error why;
+    leat_error err = { 0 };
+    if (leat_shard_commits_end(job->commits, &failed, &why) == LEAT_FORMAT_OK)
+        return;
+    leat_file_set_fail(job->options->set, &err, &why);
+    stop_at(job, job->shards[failed].end - 1, &err);
+}
+
 static int run_job(struct job *job, leat_error *err)
 {
     int rc = open_shards(job, err);
-    if (rc < 0)
+    if (rc < 0 || (rc = leat_shard_commits_open(&job->commits, err)) < 0)
         return rc;
     run_workers(job);
+    end_commits(job);
     leat_shards_result *result = job->result;
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
@@ -398,6 +410,7 @@ int leat_shards_write(const leat_shards_options *options, leat_shards_result *ou
     pthread_mutex_init(&job.lock, NULL);
     pthread_cond_init(&job.turned, NULL);
     const int rc = run_job(&job, err);
+    leat_shard_commits_close(&job.commits);
     close_shards(&job);
     pthread_cond_destroy(&job.turned);
     pthread_mutex_destroy(&job.lock);
