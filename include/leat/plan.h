@@ -59,8 +59,8 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
-/* Name of the class with label i, from the labels file of a TFRecord set or the folders of images; NULL: unknown. Valid
- * until the plan is closed. */
+/* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or `classes` of a CSV
+ * file; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
  * no full stop; NULL past the end. Valid until the plan is closed. */

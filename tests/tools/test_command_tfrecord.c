@@ -42,6 +42,52 @@ static int clean_files(void **state)
     return shell("rm -rf x* .x*");
 }
 
+TEST(names_of_classes_are_kept)
+{
+    expect_success(shell("$L convert images set -o xs -q --shards 2 && "
+                         "$L convert tfrecord xs-*.tfrecord -o xt --shards 3 --json=xt.json && "
+                         "cmp xs-labels.txt xt-labels.txt && grep -q '\"labels\": \"xt-' xt.json"));
+    expect_in(out, "; classes in xt-labels.txt");
+    expect_success(shell("$L convert tfrecord xs-*.tfrecord -o xp --part 1/2 -q && "
+                         "$L convert tfrecord xs-*.tfrecord -o xp --part 2/2 -q && "
+                         "$L convert finish -o xp -q && cmp xs-labels.txt xp-labels.txt"));
+    /* Two sets with the same names, with other ones, and one without. */
+    expect_success(shell("$L convert tfrecord xs-*.tfrecord xt-*.tfrecord -o xu --shards 1 -q && "
+                         "cmp xs-labels.txt xu-labels.txt"));
+    assert_string_equal(err, "");
+    expect_success(shell("sed -i 1s/^/a/ xt-labels.txt && "
+                         "$L convert tfrecord xs-*.tfrecord xt-*.tfrecord -o xu --shards 1 -q && "
+                         "test ! -e xu-labels.txt"));
+    expect_in(err, "the names of the classes are not kept: the sets have different ones");
+    expect_success(shell("$L convert tfrecord xs-*.tfrecord a.tfrecord -o xu --shards 1 -q && "
+                         "test ! -e xu-labels.txt"));
+    expect_in(err, "not kept: some of the sets have none");
+    expect_success(
+        shell("$L convert tfrecord a.tfrecord -o xu --shards 1 && test ! -e xu-labels.txt"));
+    assert_string_equal(err, "");
+    assert_null(strstr(out, "classes in"));
+}
+
+/* Also of a CSV file, and of sources that are combined. */
+TEST(names_of_a_source_are_kept)
+{
+    expect_success(shell("printf 'a,kind\\nu,cat\\nv,dog\\nu,cat\\n' >x.csv && "
+                         "$L convert csv '{files: x.csv, features: {label: {columns: kind, "
+                         "classes: [cat, dog]}}}' -o xc -q && "
+                         "printf 'cat\\ndog\\n' | cmp - xc-labels.txt"));
+    expect_success(shell("c='{csv: {files: x.csv, features: {label: {columns: kind, classes: [cat, "
+                         "dog]}}}}'; echo \"source: {concat: [$c, $c]}\" >x.yaml && "
+                         "$L convert config x.yaml -o xd && cmp xc-labels.txt xd-labels.txt"));
+    expect_in(out, "; classes in xd-labels.txt");
+    /* Which of the two the label is, is not known. */
+    expect_success(shell("$L convert csv '{files: x.csv, features: {x: {columns: a, classes: [u, "
+                         "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
+                         "test ! -e xe-labels.txt"));
+    /* The same label of two sets with other names. */
+    expect_success(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
+                         "$L convert config x2.yaml -o xf -q && test ! -e xf-labels.txt"));
+}
+
 TEST(each_file_becomes_one)
 {
     expect_success(shell("$L convert tfrecord a.gz b.z -o x/out"));

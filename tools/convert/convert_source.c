@@ -251,6 +251,21 @@ static int write_all(struct job *job, leat_error *err)
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
+/* The names of the source's classes, which reading the set then gives again. */
+static int label(struct job *job, leat_error *err)
+{
+    const int32_t n = leat_plan_get_info(job->plan)->n_classes;
+    const char **const names = calloc((size_t)n + 1, sizeof *names);
+    if (!names)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (int32_t i = 0; i < n; i++)
+        names[i] = leat_plan_class(job->plan, i);
+    const int rc =
+        leat_record_shards_label(&job->shards, names, n && names[0] ? (size_t)n : 0, err);
+    free(names);
+    return rc;
+}
+
 static int convert(struct job *job, leat_error *err)
 {
     job->shards.total = (uint64_t)leat_plan_get_info(job->plan)->n_samples;
@@ -261,7 +276,8 @@ static int convert(struct job *job, leat_error *err)
     if ((rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
+        (rc = write_all(job, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }
@@ -327,10 +343,11 @@ static int report(const struct job *job, double seconds, leat_error *err)
 {
     const leat_record_shards *const s = &job->shards;
     if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s, %s, in %d file%s %s-*%s\n", leat_figure_count(s->records).text,
+        printf("%s record%s, %s, in %d file%s %s-*%s", leat_figure_count(s->records).text,
                s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, s->n_shards,
                s->n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
                leat_shard_name_end(s->n_shards).text);
+        leat_record_shards_print_labels(s);
         print_config(job);
     }
     json_t *json = leat_json_open("convert");
@@ -338,6 +355,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)s->bytes);
     leat_json_real(json, "seconds", seconds);
     leat_shard_names_add(json, s->prefix, s->n_shards, (leat_convert_part){ 0 });
+    leat_json_text_or_null(json, "labels", s->labels);
     return leat_json_write(json, job->c->json, err);
 }
 

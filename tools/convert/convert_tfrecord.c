@@ -125,6 +125,18 @@ static void digest_files(struct job *job)
     job->shards.n_files = job->files.n;
 }
 
+static int label(struct job *job, leat_error *err)
+{
+    leat_set_labels labels;
+    int rc =
+        leat_set_labels_read((const char *const *)job->files.items, job->files.n, &labels, err);
+    if (rc == LEAT_OK)
+        rc = leat_record_shards_label(&job->shards, (const char *const *)labels.names, labels.n,
+                                      err);
+    leat_set_labels_close(&labels);
+    return rc;
+}
+
 static int convert(struct job *job, leat_error *err)
 {
     int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, err);
@@ -142,7 +154,7 @@ static int convert(struct job *job, leat_error *err)
                                            (const char *const *)job->files.items, job->files.n,
                                            err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 ||
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);
@@ -152,13 +164,14 @@ static int report(const struct job *job, double seconds, leat_error *err)
 {
     const int n_shards = leat_convert_part_size(job->c->part, job->shards.n_shards);
     if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s\n",
+        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s",
                leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
                job->files.n, job->files.n == 1 ? "" : "s",
                leat_figure_bytes((double)job->bytes_in).text,
                leat_figure_bytes((double)job->shards.bytes).text, n_shards,
                n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
                leat_shard_name_end(job->shards.n_shards).text);
+        leat_record_shards_print_labels(&job->shards);
         leat_convert_part_print(job->c->part, job->c->prefix);
     }
     json_t *json = leat_json_open("convert");
@@ -168,6 +181,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
     leat_json_real(json, "seconds", seconds);
     leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
+    leat_json_text_or_null(json, "labels", job->shards.labels);
     return leat_json_write(json, job->c->json, err);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "files.h"
+#include "print/terminal.h"
 
 static int open_names(leat_record_shards *s, leat_error *err)
 {
@@ -31,6 +32,16 @@ int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
     return rc < 0 || (rc = leat_shard_commits_open(&s->commits, err)) < 0
                ? rc
                : leat_shard_names_check(s->prefix, s->n_shards, err);
+}
+
+int leat_record_shards_label(leat_record_shards *s, const char *const *names, size_t n,
+                             leat_error *err)
+{
+    if (!n || s->part.number > 1)
+        return LEAT_OK;
+    s->labels = leat_files_text("%s-labels.txt", s->prefix);
+    return s->labels ? leat_file_set_write_labels(&s->set, names, n, err)
+                     : leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
 static int close_shard(leat_record_shards *s, leat_error *err)
@@ -124,6 +135,13 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
     return leat_shard_names_index(s->prefix, s->n_shards, err);
 }
 
+void leat_record_shards_print_labels(const leat_record_shards *s)
+{
+    if (s->labels)
+        printf("; classes in %s", leat_terminal_name(s->labels));
+    printf("\n");
+}
+
 void leat_record_shards_close(leat_record_shards *s)
 {
     leat_tfrecord_writer_close(&s->writer);
@@ -131,6 +149,7 @@ void leat_record_shards_close(leat_record_shards *s)
     for (int32_t i = 0; s->names && i < s->n_shards; i++)
         free(s->names[i]);
     free(s->names);
+    free(s->labels);
     leat_file_set_close(&s->set);
     leat_set_manifest_close(&s->manifest);
 }

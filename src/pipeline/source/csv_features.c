@@ -181,6 +181,24 @@ static int read_values(leat_csv_feature *f, const feature_options *given, const 
     return LEAT_OK;
 }
 
+/* The classes of the source are those of its first feature that has some. They have names if it is the only one: nobody
+ * knows which one the label is. */
+static int name_classes(opening *o, const leat_csv_feature *feature, leat_error *err)
+{
+    const int32_t n = feature->n_classes;
+    if (n && o->base->n_classes)
+        o->base->class_names = NULL;
+    if (!n || o->base->n_classes)
+        return LEAT_OK;
+    if (!(o->f->class_names = calloc((size_t)n, sizeof *o->f->class_names)))
+        return leat_fail(err, LEAT_E_NOMEM, "%d classes", n);
+    for (int32_t i = 0; i < n; i++)
+        o->f->class_names[i] = feature->classes[i];
+    o->base->class_names = o->f->class_names;
+    o->base->n_classes = n;
+    return LEAT_OK;
+}
+
 static int add_feature(opening *o, const leat_node *node, leat_error *err)
 {
     const int32_t i = o->base->n_features;
@@ -206,9 +224,7 @@ static int add_feature(opening *o, const leat_node *node, leat_error *err)
     leat_feature_info *const info = &o->base->features[o->base->n_features++];
     snprintf(info->name, sizeof info->name, "%s", node->key);
     info->shape = leat_shape_make(o->f->list[i].dtype, n > 1, &n);
-    if (!o->base->n_classes)
-        o->base->n_classes = o->f->list[i].n_classes;
-    return LEAT_OK;
+    return name_classes(o, &o->f->list[i], err);
 }
 
 static int by_column(const void *a, const void *b)
@@ -237,6 +253,7 @@ int leat_csv_features_open(leat_csv_features *out, leat_source *base, const leat
 
 void leat_csv_features_close(leat_csv_features *f)
 {
+    free(f->class_names);
     for (int32_t i = 0; i < LEAT_MAX_FEATURES; i++)
         free(f->list[i].classes);
     free(f->targets);

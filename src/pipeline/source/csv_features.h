@@ -40,6 +40,7 @@ typedef struct leat_csv_features {
     leat_csv_feature list[LEAT_MAX_FEATURES];
     leat_csv_target *targets; /* by column */
     size_t n_targets;
+    char **class_names; /* into the `classes` of a feature */
 } leat_csv_features;
 
 /* Reads the config's `features` and adds them to the source.

@@ -196,11 +196,19 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
+static bool same_classes(const leat_source *a, const leat_source *b)
+{
+    bool same = a->class_names && b->class_names && a->n_classes == b->n_classes;
+    for (int32_t i = 0; same && i < a->n_classes; i++)
+        same = !strcmp(a->class_names[i], b->class_names[i]);
+    return same;
+}
+
 int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = children->list[0].source;
     whole->n_classes = model->n_classes;
-    whole->class_names = children->n == 1 ? model->class_names : NULL;
+    whole->class_names = model->class_names;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);
@@ -216,6 +224,8 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
         leat_nested_child_count(child, whole);
         if (child->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
+        if (!same_classes(child->source, model))
+            whole->class_names = NULL;
     }
     return LEAT_OK;
 }
