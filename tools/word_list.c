@@ -25,6 +25,14 @@ static char *trimmed(char *word, char *end)
     return word;
 }
 
+static bool has(const leat_word_list *list, const char *word)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!strcmp(list->words[i], word))
+            return true;
+    return false;
+}
+
 int leat_word_list_init(leat_word_list *list, const char *what, const char *text, leat_error *err)
 {
     *list = (leat_word_list){ .text = strdup(text) };
@@ -35,12 +43,13 @@ int leat_word_list_init(leat_word_list *list, const char *what, const char *text
         char *const end = end_of(at);
         const char last = *end;
         const char *word = trimmed(at, end);
-        const bool empty = !*word;
-        if (empty || list->n == LEAT_WORD_LIST_MAX) {
+        const char *const wrong = !*word                          ? "a value is empty"
+                                  : list->n == LEAT_WORD_LIST_MAX ? "too many values"
+                                  : has(list, word)               ? "a value is given twice"
+                                                                  : NULL;
+        if (wrong) {
             leat_word_list_fini(list);
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             empty ? "%s '%s': a value is empty" : "%s '%s': too many values", what,
-                             text);
+            return leat_fail(err, LEAT_E_ARGUMENT, "%s '%s': %s", what, text, wrong);
         }
         list->words[list->n++] = word;
         if (!last)

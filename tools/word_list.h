@@ -17,7 +17,7 @@ typedef struct leat_word_list {
 } leat_word_list;
 
 /* Splits at commas that are not inside { } or [ ], and drops spaces around. what: for messages ("--threads").
- * Returns LEAT_OK; LEAT_E_ARGUMENT: a word is empty, or there are too many; LEAT_E_NOMEM. */
+ * Returns LEAT_OK; LEAT_E_ARGUMENT: a word is empty or given twice, or there are too many; LEAT_E_NOMEM. */
 int leat_word_list_init(leat_word_list *list, const char *what, const char *text, leat_error *err);
 void leat_word_list_fini(leat_word_list *list);
 

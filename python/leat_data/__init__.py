@@ -220,7 +220,9 @@ def _yaml(value):
 
 
 def _plain(value):
-    """Of NumPy's numbers and arrays."""
+    """Of NumPy's numbers and arrays, and of paths."""
+    if isinstance(value, _os.PathLike):
+        return _os.fsdecode(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} is no value of a config")

@@ -4,7 +4,6 @@
 #include "number.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +30,7 @@ static size_t digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* "010": eight to readers of YAML 1.1, ten to those of YAML 1.2. */
-static bool is_ambiguous(const char *text)
+bool leat_number_is_ambiguous(const char *text)
 {
     const char *const p = text + (*text == '-' || *text == '+');
     return p[0] == '0' && p[1] && !p[digits(p)];
@@ -40,7 +38,7 @@ static bool is_ambiguous(const char *text)
 
 leat_number leat_number_i64(const char *text, int64_t *out)
 {
-    return is_ambiguous(text) ? LEAT_NUMBER_BAD : leat_number_data_i64(text, out);
+    return leat_number_is_ambiguous(text) ? LEAT_NUMBER_BAD : leat_number_data_i64(text, out);
 }
 
 leat_number leat_number_data_i64(const char *text, int64_t *out)
@@ -98,7 +96,7 @@ static leat_number any_f64(const char *text, double *out)
 
 leat_number leat_number_f64(const char *text, double *out)
 {
-    return is_ambiguous(text) ? LEAT_NUMBER_BAD : any_f64(text, out);
+    return leat_number_is_ambiguous(text) ? LEAT_NUMBER_BAD : any_f64(text, out);
 }
 
 leat_number leat_number_f32(const char *text, float *out)
@@ -162,7 +160,7 @@ leat_number leat_number_bytes(const char *text, int64_t *out)
     const int64_t unit = unit_bytes(rest);
     char whole[32];
     int64_t value;
-    if (n == 0 || unit == 0 || (n > 1 && *text == '0')) /* see is_ambiguous() */
+    if (n == 0 || unit == 0 || (n > 1 && *text == '0')) /* see leat_number_is_ambiguous() */
         return LEAT_NUMBER_BAD;
     if (n >= sizeof whole)
         return LEAT_NUMBER_LARGE;

@@ -5,6 +5,7 @@
 #ifndef LEAT_NUMBER_H
 #define LEAT_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,9 @@ typedef enum leat_number {
     LEAT_NUMBER_LARGE /* a number that does not fit the type */
 } leat_number;
 
-/* "-12": decimal digits after an optional sign; "010" is no number, as some readers of YAML take it as eight. */
+/* "010": eight to readers of YAML 1.1, ten to those of YAML 1.2. */
+bool leat_number_is_ambiguous(const char *text);
+/* "-12": decimal digits after an optional sign; not ambiguous. */
 leat_number leat_number_i64(const char *text, int64_t *out);
 /* "0.5", "1e-3", "inf", ".inf"; no NaN, no hexadecimal, no "010". */
 leat_number leat_number_f64(const char *text, double *out);

@@ -11,6 +11,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import pathlib
 import pickle
 import random
 import subprocess
@@ -58,6 +59,17 @@ def run_python(code, *args, timeout=60):
 
 
 class Delivery(unittest.TestCase):
+    def test_paths(self):
+        """A path may stand wherever a config has a string."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            wanted = np.concatenate([batch["x"].copy() for batch in leat.Loader(config, "numpy")])
+            path = pathlib.Path(config["source"]["npy"]["files"])
+            for where in ("in a dict", "in set"):
+                config["source"]["npy"]["files"] = path if where == "in a dict" else "none"
+                loader = leat.Loader(config, "numpy", set={} if where == "in a dict" else {"source.npy.files": path})
+                np.testing.assert_array_equal(np.concatenate([batch["x"].copy() for batch in loader]), wanted)
+
     def test_each_loop_is_one_pass(self):
         loader = arrays()
         self.assertEqual(len(loader), N)

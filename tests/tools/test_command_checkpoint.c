@@ -199,7 +199,7 @@ TEST(data_of_another_run_is_said)
         shell(TRAIN "--checkpoint c --resume --set source.tfrecord=x-00000-of-00002.tfrecord"), 2);
     expect_in(err, "--resume: c/step-000000030.safetensors needs the data and the pipeline of its "
                    "run (--restore takes its weights alone): ");
-    expect_in(err, "it belongs to another plan: its records is 240, here it is 120");
+    expect_in(err, "it belongs to another plan: its number of records is 240, here it is 120");
 }
 
 /* Every entry of `train` that changes weights: changed, added, taken away; the others are not told. */

@@ -8,7 +8,7 @@ TEST(words_are_split)
 {
     static const struct {
         const char *text, *words[4];
-        int n; /* -1: refused */
+        int n; /* -1: refused as empty, -2: as given twice */
     } cases[] = {
         { "cpu", { "cpu" }, 1 },
         { "cpu,sim:h200", { "cpu", "sim:h200" }, 2 },
@@ -20,6 +20,8 @@ TEST(words_are_split)
         { "a,", { NULL }, -1 },
         { ",a", { NULL }, -1 },
         { "a, ,b", { NULL }, -1 },
+        { "a,b, a", { NULL }, -2 },
+        { "sim {a: 1},b,sim {a: 1}", { NULL }, -2 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_word_list list;
@@ -30,15 +32,18 @@ TEST(words_are_split)
         for (int w = 0; w < list.n; w++)
             assert_string_equal(list.words[w], cases[i].words[w]);
         assert_int_equal(rc < 0, strstr(err.message, "--device") != NULL);
-        assert_int_equal(rc < 0, strstr(err.message, "a value is empty") != NULL);
+        assert_int_equal(cases[i].n == -1, strstr(err.message, "a value is empty") != NULL);
+        assert_int_equal(cases[i].n == -2, strstr(err.message, "a value is given twice") != NULL);
         leat_word_list_fini(&list);
         leat_word_list_fini(&list);
     }
-    char many[3 * LEAT_WORD_LIST_MAX + 8] = "a";
+    char many[12 * LEAT_WORD_LIST_MAX + 8] = "a";
+    leat_error err = { 0 };
     for (int i = 0; i < LEAT_WORD_LIST_MAX; i++)
-        strcat(many, ",a");
+        snprintf(many + strlen(many), 12, ",%d", i);
     leat_word_list list;
-    assert_int_equal(leat_word_list_init(&list, "x", many, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_word_list_init(&list, "x", many, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "too many values"));
 }
 
 TEST(numbers_are_checked)

@@ -50,9 +50,9 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
         const char *name;
         long long is, was;
     } parts[] = {
-        { "records", (long long)want.n_records, (long long)state->n_records },
+        { "number of records", (long long)want.n_records, (long long)state->n_records },
         { "batch size", (long long)want.batch_size, (long long)state->batch_size },
-        { "batches per pass", (long long)want.n_batches, (long long)state->n_batches },
+        { "number of batches per pass", (long long)want.n_batches, (long long)state->n_batches },
         { "seed", (long long)want.seed, (long long)state->seed },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

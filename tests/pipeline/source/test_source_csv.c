@@ -280,6 +280,10 @@ TEST(errors_say_what_and_where)
     fails_with("a,b\n1,2\n", "features: [a]", LEAT_E_CONFIG, "features is a mapping");
     fails_with("a,b\n1,2\n", "features: {x: {columns: a, default: y}}", LEAT_E_CONFIG,
                "default is no float32: 'y'");
+    fails_with("a,b\n1,2\n", "features: {x: {columns: a, default: 010}}", LEAT_E_CONFIG,
+               "default '010' begins with a zero");
+    fails_with("a,b\n1,2\n", "features: {x: {columns: a, type: int64, default: -07}}",
+               LEAT_E_CONFIG, "default '-07' begins with a zero");
     fails_with("a,b\n1,2\n", "delimiter: ', ', features: {x: a}", LEAT_E_CONFIG,
                "delimiter is one byte");
     fails_with("a\tb\n1\t2\n", "delimiter: tab, features: {x: a}", LEAT_E_CONFIG,
