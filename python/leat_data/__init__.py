@@ -71,7 +71,13 @@ class _Mapped:
         self._loader, self._fn = loader, fn
 
     def __iter__(self):
-        return map(self._fn, iter(self._loader))
+        return map(self._call, iter(self._loader))
+
+    def _call(self, batch):
+        try:
+            return self._fn(batch)
+        except StopIteration as stop:  # it would end the loop, as if the data had ended
+            raise RuntimeError("the function of map() raised StopIteration") from stop
 
     def __len__(self):
         return len(self._loader)
@@ -228,6 +234,10 @@ def _plain(value):
     raise TypeError(f"{value!r} is no value of a config")
 
 
+def _text(value):
+    return None if value is None else _yaml(value)
+
+
 def _setting(value):
     return value if isinstance(value, str) else _yaml(value)
 
@@ -237,24 +247,27 @@ class Builder:
     batch, map, prefetch, … As there, each gives a new pipeline, and the one before stays as it is, to branch from.
     leat.from_arrays(), leat.from_images(), leat.from_tfrecord() and the like begin one."""
 
-    def __init__(self, arrays, seed=0, engine=None, source=None):
+    def __init__(self, arrays, seed, engine, source):
+        """engine, source, and the options of stages are text: what the caller changes later is not part of it."""
         self._arrays, self._seed, self._engine, self._source = arrays, seed, engine, source
         self._stages = []
 
     def _add(self, name, value, options, first):
         out = Builder(self._arrays, self._seed, self._engine, self._source)
-        out._stages = [*self._stages, (name, _given(name, value, options, first))]
+        out._stages = [*self._stages, (name, _text(_given(name, value, options, first)))]
         return out
 
     @property
     def config(self):
         """The same as a dict, as Loader takes it and as a YAML file has it; of arrays without their source."""
-        out = {"source": self._source} if self._source else {}
+        import json
+
+        out = {"source": json.loads(self._source)} if self._source else {}
         if self._engine:
-            out["engine"] = self._engine
+            out["engine"] = json.loads(self._engine)
         if self._seed:
             out["seed"] = self._seed
-        out["pipeline"] = [name if given is None else {name: given} for name, given in self._stages]
+        out["pipeline"] = [name if given is None else {name: json.loads(given)} for name, given in self._stages]
         return out
 
     def loader(self, to=None, *, device=None, hold=3):
@@ -263,9 +276,7 @@ class Builder:
             return Loader(self.config, to, device=device, hold=hold)
         out = Loader.__new__(Loader)
         out._setup(to, device, hold)
-        stages = [(name, None if given is None else _yaml(given)) for name, given in self._stages]
-        engine = None if self._engine is None else _yaml(self._engine)
-        out._recipe = (None, None, None, None, [], self._arrays, stages, self._seed, engine, hold, out._device)
+        out._recipe = (None, None, None, None, [], self._arrays, self._stages, self._seed, self._engine, hold, out._device)
         out._open()
         return out
 
@@ -300,7 +311,7 @@ def _source_function(name, help, options):
     first = options[0][0]
 
     def function(value=None, *, seed=0, engine=None, **given):
-        return Builder(None, seed, engine, {name: _given(name, value, given, first)})
+        return Builder(None, seed, _text(engine), _yaml({name: _given(name, value, given, first)}))
 
     return _document(function, f"from_{name}", help, options)
 
@@ -328,4 +339,4 @@ def from_arrays(arrays, *, seed=0, engine=None):
         array = numpy.asarray(array)
         array = numpy.ascontiguousarray(array, array.dtype.newbyteorder("="))
         rows.append((name, array.dtype.name, array.shape[1:], array))
-    return Builder(rows, seed, engine)
+    return Builder(rows, seed, _text(engine), None)

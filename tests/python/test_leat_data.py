@@ -182,6 +182,14 @@ class Delivery(unittest.TestCase):
         np.testing.assert_array_equal(x, X[y])
         self.assertEqual(loader.state_dict()["next_batch"], N)
 
+    def test_a_function_cannot_end_the_data(self):
+        """A StopIteration of map()'s function, as of next(), is no end of the data."""
+        few = iter(range(2))
+        loop = iter(arrays().map(lambda b: next(few)))
+        self.assertEqual([next(loop), next(loop)], [0, 1])
+        with self.assertRaisesRegex(RuntimeError, "StopIteration"):
+            next(loop)
+
     def test_plan_stats_errors_trace(self):
         loader = arrays()
         self.assertEqual(loader.plan["tensors"], [("x", "float32", (4,)), ("y", "int64", ())])
@@ -640,6 +648,23 @@ class Builders(unittest.TestCase):
         np.testing.assert_array_equal(rows[0], Y[:80])
         np.testing.assert_array_equal(rows[1], Y[80:])
         np.testing.assert_array_equal(rows[2], Y)
+
+    def test_a_pipeline_keeps_what_it_was_given(self):
+        """What the caller changes later, in lists and dicts that he gave or got, belongs to pipelines that follow."""
+        ops, scale, engine = [], {"factor": 2}, {"threads": 1}
+        ops.append({"scale": scale})
+        built = leat.from_arrays({"x": X}, engine=engine).map(ops).batch(ROWS)
+        before = copy.deepcopy(built.config)
+        ops.append({"scale": {"factor": 10}})
+        scale["factor"], engine["threads"] = 100, 0
+        built.config["pipeline"][0]["map"][0]["scale"]["factor"] = -1
+        built.config["engine"]["threads"] = 3
+        self.assertEqual(built.config, before)
+        np.testing.assert_array_equal(next(iter(built.loader("numpy")))["x"], X * 2)
+        names = ["a.csv"]
+        source = leat.from_csv(names, header=False)
+        names.append("b.csv")
+        self.assertEqual(source.config["source"]["csv"]["files"], ["a.csv"])
 
     def test_numbers_of_numpy(self):
         ops = [{"normalize": {"mean": np.float32(0.5), "std": np.array([0.25])}}]
