@@ -204,6 +204,47 @@ TEST(a_resumed_run_goes_on)
     leat_event_reader_close(&reader);
 }
 
+static const json_t *line_of(const lines *log, const char *kind, int64_t step)
+{
+    for (int i = 0; i < log->n; i++)
+        if (is_kind(log->all[i], kind) && number(log->all[i], "step") == step)
+            return log->all[i];
+    fail_msg("no line of %s %lld", kind, (long long)step);
+    return NULL;
+}
+
+/* Goes on in the middle of an epoch: after SIGKILL, and after --steps. Losses are those of the straight run, of steps and
+ * of the epoch. */
+TEST(a_resumed_epoch_has_its_losses)
+{
+    static const char *const firsts[] = {
+        "mkdir c && cp s/step-000000019.safetensors c",
+        "$L train x.yaml --checkpoint c --log xl --log-every 1 -q --steps 19",
+    };
+    lines whole, log;
+    int bad;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --checkpoint s --set train.checkpoint.every_steps=4 "
+                         "--set train.checkpoint.keep=0 --log sl --log-every 1 -q"));
+    read_log("sl/log.jsonl", &whole, &bad);
+    for (int i = 0; i < 2; i++) {
+        expect_success(shell("rm -rf c xl && %s", firsts[i]));
+        expect_success(shell("$L train x.yaml --checkpoint c --resume --log xl --log-every 1 -q"));
+        read_log("xl/log.jsonl", &log, &bad);
+        for (int64_t step = 20; step <= 30; step++) {
+            const json_t *const same = line_of(&whole, "step", step);
+            const json_t *const line = line_of(&log, "step", step);
+            assert_true(fabs(real(line, "loss") - real(same, "loss")) < 1e-9);
+            assert_true(fabs(real(line, "accuracy") - real(same, "accuracy")) < 1e-9);
+        }
+        assert_true(fabs(real(line_of(&log, "epoch", 30), "loss") -
+                         real(line_of(&whole, "epoch", 30), "loss")) < 1e-9);
+        free_log(&log);
+    }
+    free_log(&whole);
+    expect_success(shell("rm -rf c s sl"));
+}
+
 /* SIGKILL while lines are written as fast as they come: whole lines, at most the last is half; whole events. */
 TEST(a_killed_run_keeps_its_log)
 {

@@ -22,7 +22,6 @@ static leat_train_snapshot snapshot_now(const leat_train_run *run)
 void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from)
 {
     *from = snapshot_now(run);
-    from->so_far = (leat_metrics){ 0 };
 }
 
 /* Mean of the samples after n, from the mean of the first n and that of all. */

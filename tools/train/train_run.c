@@ -247,6 +247,8 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
+    if (*end && !last) /* with the sums of the epoch so far, which end_epoch() takes */
+        leat_train_keep_step(&t->keep, t->steps, true);
     if (last || *end)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
