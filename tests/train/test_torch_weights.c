@@ -178,3 +178,28 @@ TEST(a_square_layer_is_transposed)
     fixture_close(&f);
     unlink(path);
 }
+
+/* Weights of leat that another program saved without their notes: shapes do not tell the layout. */
+TEST(names_of_leat_without_its_note_are_refused)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
+    const float weight[9] = { 0 };
+    const leat_safetensor t = { .name = "0.dense.weight",
+                                .dtype = LEAT_SAFETENSORS_F32,
+                                .n_dims = 2,
+                                .shape = { 3, 3 },
+                                .data = weight };
+    const leat_safetensors_note note = { "writer", "leat 0" };
+    leat_format_error err;
+    fixture f;
+    fixture_must_open(
+        &f, "train: {loss: softmax_cross_entropy, model: [dense: {units: 3, bias: false}]}", &feed);
+    assert_int_equal(leat_safetensors_write(path, &t, 1, NULL, 0, &err), 0);
+    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "'0.dense.weight' is a name of leat"));
+    assert_non_null(strstr(f.err.message, "without 'digest'"));
+    assert_int_equal(leat_safetensors_write(path, &t, 1, &note, 1, &err), 0);
+    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_OK);
+    fixture_close(&f);
+    unlink(path);
+}

@@ -15,6 +15,19 @@ bool leat_torch_is(const leat_safetensors *file)
     return !writer || strncmp(writer, "leat ", 5) != 0;
 }
 
+const char *leat_torch_name_of_leat(const leat_safetensors *file)
+{
+    static const char *const kinds[] = { ".dense.weight", ".conv2d.weight" };
+    for (size_t i = 0; i < leat_safetensors_count(file); i++) {
+        const char *const name = leat_safetensors_at(file, i)->name;
+        const size_t digits = strspn(name, "0123456789");
+        for (size_t k = 0; digits > 0 && k < sizeof kinds / sizeof *kinds; k++)
+            if (!strcmp(name + digits, kinds[k]))
+                return name;
+    }
+    return NULL;
+}
+
 bool leat_torch_is_counter(const char *name)
 {
     static const char end[] = ".num_batches_tracked";

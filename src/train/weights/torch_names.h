@@ -10,6 +10,8 @@
 
 /* True unless leat wrote the file: it is read as one of PyTorch. */
 bool leat_torch_is(const leat_safetensors *file);
+/* A name that only leat gives, INDEX.KIND.weight; NULL: the file has none. */
+const char *leat_torch_name_of_leat(const leat_safetensors *file);
 /* True for num_batches_tracked, which has no use here. */
 bool leat_torch_is_counter(const char *name);
 /* Tensor i of `to` as PyTorch has it: its name and shape. */

@@ -21,6 +21,19 @@ static int verify(const leat_weight_file *w, leat_error *err)
                      w->path);
 }
 
+/* A program that reads a file of leat and writes it again loses its notes; PyTorch's layout would be wrong for it. */
+static int refuse_ambiguous(const leat_weight_file *w, leat_error *err)
+{
+    const char *const name = w->torch ? leat_torch_name_of_leat(w->file) : NULL;
+    if (!name)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: '%s' is a name of leat, but the file lacks the note 'writer' of leat's "
+                     "files, so the layout of its tensors is unknown: save it with the notes "
+                     "(metadata) of the file that it was made from, without 'digest'",
+                     w->path, name);
+}
+
 int leat_weight_file_open(leat_weight_file *out, const char *path, leat_error *err)
 {
     leat_format_error from;
@@ -28,7 +41,8 @@ int leat_weight_file_open(leat_weight_file *out, const char *path, leat_error *e
     if (leat_safetensors_open(&out->file, path, &from) < 0)
         return leat_param_file_failed(err, &from);
     out->torch = leat_torch_is(out->file);
-    return verify(out, err);
+    const int rc = refuse_ambiguous(out, err);
+    return rc < 0 ? rc : verify(out, err);
 }
 
 void leat_weight_file_close(leat_weight_file *w)
