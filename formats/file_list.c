@@ -132,17 +132,24 @@ static int add_row(reading *r)
 
 /* --- the first line ------------------------------------------------------------------------------ */
 
-/* The column that a name or a number means; by name only if there is a header. -1: none. */
-static ssize_t find_column(const reading *r, const char *text, int *by_name)
+/* Columns of the first line with this text. *last: the last one of them, not `but`. */
+static size_t count_named(const reading *r, const char *text, size_t but, size_t *last)
 {
-    char *end;
-    for (size_t i = 0; r->o->header != LEAT_LIST_HEADER_NO && i < r->n_fields; i++)
-        if (!strcmp(r->fields[i], text)) {
-            *by_name = 1;
-            return (ssize_t)i;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (i != but && !strcmp(r->fields[i], text)) {
+            *last = i;
+            n++;
         }
-    const unsigned long i = strtoul(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && i < r->n_fields ? (ssize_t)i : -1;
+    return n;
+}
+
+/* A number from 0 to n - 1; n: no such number. */
+static size_t column_number(const char *text, size_t n)
+{
+    const int digits = *text && !text[strspn(text, "0123456789")];
+    const unsigned long i = digits ? strtoul(text, NULL, 10) : n;
+    return i < n ? i : n;
 }
 
 static void join_fields(const reading *r, char *out, size_t size)
@@ -153,16 +160,26 @@ static void join_fields(const reading *r, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", r->fields[i]);
 }
 
+/* The column that a number or a name means; by name only if there is a header. A first line without names may have
+ * the number as a value, so it is no name then. */
 static int choose_column(reading *r, const char *text, size_t *out, int *by_name)
 {
     char line[160];
-    const ssize_t i = find_column(r, text, by_name);
+    *out = column_number(text, r->n_fields);
+    if (*out < r->n_fields)
+        return LEAT_FORMAT_OK;
+    const size_t n = r->o->header == LEAT_LIST_HEADER_NO
+                         ? 0
+                         : count_named(r, text, r->n_fields, out);
+    *by_name |= n > 0;
+    if (n == 1)
+        return LEAT_FORMAT_OK;
     join_fields(r, line, sizeof line);
-    if (i < 0)
-        return fail_row(r, "there is no column '%.80s'; the first line has %zu: %s", text,
-                        r->n_fields, line);
-    *out = (size_t)i;
-    return LEAT_FORMAT_OK;
+    if (n)
+        return fail_row(r, "%zu columns have the name '%.80s': give the number of one, from 0", n,
+                        text);
+    return fail_row(r, "there is no column '%.80s'; the first line has %zu: %s", text, r->n_fields,
+                    line);
 }
 
 static int choose_labels(reading *r, int *by_name)
@@ -217,6 +234,19 @@ static int check_labels_alone(reading *r)
                     path, r->list->name);
 }
 
+/* With a header, a number that is also the name of another column may mean either. */
+static int check_numbers(reading *r)
+{
+    for (size_t i = 0, other; i < r->o->n_labels; i++)
+        if (r->labels[i] == column_number(r->o->labels[i], r->n_fields) &&
+            count_named(r, r->o->labels[i], r->labels[i], &other))
+            return fail_row(r,
+                            "label '%.80s' is the number of column '%.80s', from 0, and the name "
+                            "of another one: change that name",
+                            r->o->labels[i], r->fields[r->labels[i]]);
+    return LEAT_FORMAT_OK;
+}
+
 /* Chooses the columns by the first line. *is_header: it is no entry. */
 static int read_first(reading *r, int *is_header)
 {
@@ -230,7 +260,7 @@ static int read_first(reading *r, int *is_header)
         *is_header = 1;
         join_fields(r, r->list->header, sizeof r->list->header);
     }
-    return *is_header ? LEAT_FORMAT_OK : check_labels_alone(r);
+    return *is_header ? check_numbers(r) : check_labels_alone(r);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------- */

@@ -50,6 +50,7 @@ typedef struct row {
 #define O     PLAIN, .file = "0", .class_from = ""
 
 static const char *label_b[] = { "b" }, *labels_12[] = { "1", "c" };
+static const char *label_1[] = { "1" }, *labels_21[] = { "2", "1" };
 
 static const row rows[] = {
     /* class names are numbered in byte order, not in the order of the list */
@@ -78,6 +79,29 @@ static const row rows[] = {
     { "l.csv",
       "b,a\n7,x\n",
       "x=7",
+      { PLAIN, .file = "a", .class_from = "", .labels = label_b, .n_labels = 1 } },
+    /* a number in the first line is a value there, and no name of a column */
+    { "l.csv", "x.jpg,0\ny.jpg,1\n", "x.jpg=0 y.jpg=1", { O } },
+    { "l.csv",
+      "x.jpg,1\ny.jpg,2\n",
+      "x.jpg=1 y.jpg=2",
+      { O, .labels = label_1, .n_labels = 1 } },
+    { "l.csv",
+      "x.jpg,1,0\ny.jpg,0,1\n",
+      "x.jpg=0=1 y.jpg=1=0",
+      { O, .labels = labels_21, .n_labels = 2 } },
+    { "l.csv",
+      "id,1\nx.jpg,7\n",
+      "x.jpg=7",
+      { O, .labels = label_1, .n_labels = 1, .header = LEAT_LIST_HEADER_YES } },
+    { "l.csv",
+      "1,id\nx.jpg,7\n",
+      "l.csv:1: label '1' is the number of column 'id', from 0, and the name of another one: "
+      "change that name",
+      { O, .labels = label_1, .n_labels = 1, .header = LEAT_LIST_HEADER_YES } },
+    { "l.csv",
+      "a,b,b\nx,0,1\n",
+      "l.csv:1: 2 columns have the name 'b': give the number of one, from 0",
       { PLAIN, .file = "a", .class_from = "", .labels = label_b, .n_labels = 1 } },
     { "l.csv", "x.jpg\ny.jpg\n", "x.jpg y.jpg", { O } },
     { "l.txt", "a \"b.jpg\n/c,d.jpg\r\n../e\n\n", "a \"b.jpg /c,d.jpg ../e", { O } },
