@@ -160,24 +160,42 @@ static void join_fields(const reading *r, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", r->fields[i]);
 }
 
-/* The column that a number or a name means; by name only if there is a header. A first line without names may have
- * the number as a value, so it is no name then. */
-static int choose_column(reading *r, const char *text, size_t *out, int *by_name)
+static int is_name(const reading *r, const char *text)
+{
+    size_t at;
+    return column_number(text, r->n_fields) == r->n_fields &&
+           count_named(r, text, r->n_fields, &at) > 0;
+}
+
+/* True if the first line is sure to have names: `header` says so, or a column is given by one that is no number. */
+static int has_names(const reading *r)
+{
+    int named = r->o->header == LEAT_LIST_HEADER_YES;
+    if (r->o->header == LEAT_LIST_HEADER_AUTO) {
+        named = is_name(r, r->o->file);
+        for (size_t i = 0; i < r->o->n_labels; i++)
+            named |= is_name(r, r->o->labels[i]);
+    }
+    return named;
+}
+
+/* The column that a number or a name means. A number is a name only where names are sure (names_first): the first line
+ * may have it as a value. */
+static int choose_column(reading *r, const char *text, int names_first, size_t *out, int *by_name)
 {
     char line[160];
-    *out = column_number(text, r->n_fields);
-    if (*out < r->n_fields)
-        return LEAT_FORMAT_OK;
-    const size_t n = r->o->header == LEAT_LIST_HEADER_NO
-                         ? 0
-                         : count_named(r, text, r->n_fields, out);
-    *by_name |= n > 0;
-    if (n == 1)
-        return LEAT_FORMAT_OK;
-    join_fields(r, line, sizeof line);
-    if (n)
+    const size_t number = column_number(text, r->n_fields);
+    const int may = r->o->header != LEAT_LIST_HEADER_NO && (names_first || number == r->n_fields);
+    const size_t n = may ? count_named(r, text, r->n_fields, out) : 0;
+    if (n > 1)
         return fail_row(r, "%zu columns have the name '%.80s': give the number of one, from 0", n,
                         text);
+    *by_name |= n == 1;
+    if (n == 0)
+        *out = number;
+    if (*out < r->n_fields)
+        return LEAT_FORMAT_OK;
+    join_fields(r, line, sizeof line);
     return fail_row(r, "there is no column '%.80s'; the first line has %zu: %s", text, r->n_fields,
                     line);
 }
@@ -197,12 +215,12 @@ static int choose_labels(reading *r, int *by_name)
             "there are %zu columns: give the one with the label as `label`; the first line has: %s",
             r->n_fields, line);
     }
-    const int is_other = !n && !*r->o->class_from && r->n_fields == 2;
+    const int names_first = has_names(r), is_other = !n && !*r->o->class_from && r->n_fields == 2;
     r->labels = calloc(n + 1, sizeof *r->labels);
     if (!r->labels)
         return fail_memory(r->err);
     for (size_t i = 0; i < n && rc >= 0; i++)
-        rc = choose_column(r, r->o->labels[i], &r->labels[i], by_name);
+        rc = choose_column(r, r->o->labels[i], names_first, &r->labels[i], by_name);
     if (is_other)
         r->labels[n++] = 1 - r->file;
     labels->n_columns = *r->o->class_from ? 1 : n;
@@ -234,15 +252,17 @@ static int check_labels_alone(reading *r)
                     path, r->list->name);
 }
 
-/* With a header, a number that is also the name of another column may mean either. */
+/* In a line that only looks like names, a number that is also the name of another column may mean either. */
 static int check_numbers(reading *r)
 {
+    if (has_names(r))
+        return LEAT_FORMAT_OK;
     for (size_t i = 0, other; i < r->o->n_labels; i++)
         if (r->labels[i] == column_number(r->o->labels[i], r->n_fields) &&
             count_named(r, r->o->labels[i], r->labels[i], &other))
             return fail_row(r,
                             "label '%.80s' is the number of column '%.80s', from 0, and the name "
-                            "of another one: change that name",
+                            "of another one: write header: true if it is the name",
                             r->o->labels[i], r->fields[r->labels[i]]);
     return LEAT_FORMAT_OK;
 }
@@ -252,7 +272,7 @@ static int read_first(reading *r, int *is_header)
 {
     int rc, by_name = 0;
     r->columns = r->n_fields;
-    if ((rc = choose_column(r, r->o->file, &r->file, &by_name)) < 0 ||
+    if ((rc = choose_column(r, r->o->file, 0, &r->file, &by_name)) < 0 ||
         (rc = choose_labels(r, &by_name)) < 0)
         return rc;
     *is_header = r->o->header == LEAT_LIST_HEADER_YES || by_name;
