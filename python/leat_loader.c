@@ -175,15 +175,20 @@ static int64_t next_batch(const run *r)
     return s.next_batch;
 }
 
-/* Continues elsewhere in a new pass, and returns its number. -1 with an exception: all is as it was. */
-static int64_t move(loader *l, const leat_loader_state *state, int64_t first_batch)
+/* Continues elsewhere in a new pass, and returns its number. -1 with an exception: all is as it was. That is so, too, if the
+ * list `gone` has something in it by then: nobody waits for this any more. */
+static int64_t move(loader *l, const leat_loader_state *state, int64_t first_batch, PyObject *gone)
 {
     run *const opened = refuse_move(l) == 0 ? open_run(l, state, first_batch) : NULL;
     if (!opened)
         return -1;
-    if (!l->run) { /* another thread has closed it meanwhile */
+    const bool is_wanted = PyList_Size(gone) == 0;
+    if (!l->run || !is_wanted) { /* or another thread has closed it meanwhile */
         close_run(opened);
-        fail_closed((PyObject *)l);
+        if (is_wanted)
+            fail_closed((PyObject *)l);
+        else if (!PyErr_Occurred())
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
         return -1;
     }
     run *const old = l->run;
@@ -273,19 +278,24 @@ static int form_of(const char *word, PyObject *convert, leat_py_form *out)
     return -1;
 }
 
-/* begin(form, convert): an iterator of a new pass. A pass of which somebody has asked for a batch is over. */
+/* begin(form, convert, gone): an iterator of a new pass. A pass of which somebody has asked for a batch is over. Where `gone`
+ * is None and it takes a move(), None. */
 static PyObject *loader_begin(PyObject *self, PyObject *args)
 {
     loader *const l = (loader *)self;
-    PyObject *convert;
+    PyObject *convert, *gone;
     const char *word;
     leat_py_form form;
-    if (!PyArg_ParseTuple(args, "sO", &word, &convert) || form_of(word, convert, &form) < 0 ||
-        refuse_move(l) < 0)
+    if (!PyArg_ParseTuple(args, "sOO", &word, &convert, &gone) ||
+        form_of(word, convert, &form) < 0 || refuse_move(l) < 0)
         return NULL;
     int64_t number = l->pass;
-    if (l->left != l->size)
-        number = next_batch(l->run) == l->end ? begin_pass(l, l->end) : move(l, NULL, l->end);
+    if (l->left != l->size && next_batch(l->run) == l->end)
+        number = begin_pass(l, l->end);
+    else if (l->left != l->size && gone == Py_None)
+        return Py_NewRef(Py_None);
+    else if (l->left != l->size)
+        number = move(l, NULL, l->end, gone);
     else if (l->size >= 0) /* else endless: all loops share it */
         number = begin_pass(l, l->end - l->size);
     pass *const p = number < 0 ? NULL : PyObject_New(pass, pass_type);
@@ -349,10 +359,13 @@ static PyObject *loader_close(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *loader_resume(PyObject *self, PyObject *state)
+/* resume(state, gone) */
+static PyObject *loader_resume(PyObject *self, PyObject *args)
 {
     leat_loader_state at;
-    if (parse_state(state, &at) < 0 || move((loader *)self, &at, 0) < 0)
+    PyObject *state, *gone;
+    if (!PyArg_ParseTuple(args, "OO", &state, &gone) || parse_state(state, &at) < 0 ||
+        move((loader *)self, &at, 0, gone) < 0)
         return NULL;
     return Py_NewRef(Py_None);
 }
@@ -450,7 +463,7 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef loader_methods[] = {
-    { "begin", loader_begin, METH_VARARGS, "" },  { "resume", loader_resume, METH_O, "" },
+    { "begin", loader_begin, METH_VARARGS, "" },  { "resume", loader_resume, METH_VARARGS, "" },
     { "state", loader_state, METH_NOARGS, "" },   { "stats", loader_stats, METH_NOARGS, "" },
     { "errors", loader_errors, METH_NOARGS, "" }, { "trace", loader_trace, METH_VARARGS, "" },
     { "close", loader_close, METH_VARARGS, "" },  { NULL, NULL, 0, NULL }

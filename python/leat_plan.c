@@ -24,10 +24,10 @@ static int open_plan(leat_py_plan *p, const char *path, const char *text, const 
 {
     leat_config *config = NULL;
     leat_error err = { 0 };
-    int rc =
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc =
         path ? leat_config_load(path, &config, &err) : leat_config_parse(text, name, &config, &err);
-    if (rc >= 0)
-        rc = set_all(config, settings, &err);
+    Py_END_ALLOW_THREADS if (rc >= 0) rc = set_all(config, settings, &err);
     if (rc >= 0) {
         Py_BEGIN_ALLOW_THREADS rc = leat_plan_open(config, section, &p->plan, &err);
         Py_END_ALLOW_THREADS
@@ -50,7 +50,9 @@ static int take_array(leat_py_plan *p, PyObject *item, leat_rows *out, int64_t *
     const Py_buffer *const buffer = &p->buffers[p->n_buffers++];
     const Py_ssize_t rank = PyTuple_Size(dims);
     if (rank < 0 || rank > LEAT_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError, "array '%s': too many dimensions", name);
+        PyErr_Format(PyExc_ValueError,
+                     "array '%s' has %zd dimensions: leat has %d at most, the rows' included", name,
+                     rank < 0 ? 0 : rank + 1, LEAT_MAX_RANK + 1);
         return -1;
     }
     for (Py_ssize_t i = 0; i < rank; i++)
@@ -59,14 +61,18 @@ static int take_array(leat_py_plan *p, PyObject *item, leat_rows *out, int64_t *
     const int64_t bytes = leat_shape_bytes(&out->shape);
     if (out->shape.dtype >= LEAT_N_DTYPES) {
         PyErr_Format(PyExc_ValueError,
-                     "array '%s' is %s: leat has no such type; convert it, for example with "
-                     "array.astype('float32')",
+                     "array '%s' is %s: leat has uint8, int32, int64, float16, bfloat16 and "
+                     "float32; convert it, for example with array.astype('float32')",
                      name, type);
         return -1;
     }
-    if (bytes <= 0 || (*n_records >= 0 && *n_records != buffer->len / bytes)) {
-        PyErr_Format(PyExc_ValueError, "array '%s' has another number of rows, or empty ones",
-                     name);
+    if (bytes <= 0) {
+        PyErr_Format(PyExc_ValueError, "array '%s' has empty rows", name);
+        return -1;
+    }
+    if (*n_records >= 0 && *n_records != buffer->len / bytes) {
+        PyErr_Format(PyExc_ValueError, "array '%s' has %lld rows, and those before it have %lld",
+                     name, (long long)(buffer->len / bytes), (long long)*n_records);
         return -1;
     }
     *n_records = buffer->len / bytes;
@@ -113,12 +119,15 @@ int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *
 {
     static char *names[] = { "path",   "text", "name",   "section", "settings", "arrays",
                              "stages", "seed", "engine", "hold",    "device",   NULL };
-    const char *path, *text, *name, *section, *engine;
-    PyObject *settings, *arrays, *stages;
+    const char *text, *name, *section, *engine;
+    PyObject *given, *settings, *arrays, *stages;
     long long seed;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zzzzOOOLziz", names, &path, &text, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OzzzOOOLziz", names, &given, &text, &name,
                                      &section, &settings, &arrays, &stages, &seed, &engine, hold,
                                      device))
+        return -1;
+    const char *const path = given == Py_None ? NULL : PyBytes_AsString(given);
+    if (PyErr_Occurred())
         return -1;
     return arrays != Py_None ? open_arrays(p, arrays, stages, seed, engine)
                              : open_plan(p, path, text, name, section, settings);

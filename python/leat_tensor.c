@@ -304,6 +304,11 @@ static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords
     if (view && (dtype != Py_None || copy == Py_True)) {
         out = copy == Py_True ? PyObject_CallMethod(numpy, "array", "OO", view, dtype)
                               : PyObject_CallMethod(numpy, "asarray", "OO", view, dtype);
+        if (copy == Py_False && out && out != view) {
+            PyErr_SetString(PyExc_ValueError,
+                            "another type takes a copy, and copy=False forbids it");
+            Py_CLEAR(out);
+        }
         Py_DECREF(view);
         view = out;
     }

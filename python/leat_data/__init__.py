@@ -11,6 +11,7 @@
 docs/how-to/use-from-python.md is the guide.
 """
 
+import _thread
 import atexit as _atexit
 import os as _os
 import weakref as _weakref
@@ -42,8 +43,9 @@ def __dir__():
     return sorted({*globals(), *__all__})
 
 
-_STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batches", "next_batch",
-          "checksum")
+# Keys of a state, and what numbers they are, as struct has them.
+_STATE = {"version": "I", "plan_digest": "Q", "n_records": "Q", "seed": "Q", "batch_size": "q", "n_batches": "q",
+          "next_batch": "q", "checksum": "Q"}
 
 
 def _converter(to, device):
@@ -85,6 +87,12 @@ class _Mapped:
     def map(self, fn):
         return _Mapped(self, fn)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -99,6 +107,37 @@ def _close_all():
     """Before the interpreter ends the threads that are in a loader."""
     for core in list(_open_loaders):
         core.close(True)
+
+
+def _apart(fn, *args):
+    """fn(*args, gone) in a thread of its own: this one handles signals while files are listed and memory is prepared. `gone` is
+    a list, and no longer empty once an exception has ended this wait."""
+    gone, out, end = [], [], _thread.allocate_lock()
+
+    def work():
+        try:
+            out.append((fn(*args, gone), None))
+        except BaseException as error:
+            out.append((None, error))
+        end.release()
+
+    end.acquire()
+    try:
+        try:
+            _thread.start_new_thread(work, ())
+        except RuntimeError:  # no more threads, or the interpreter ends
+            work()
+        end.acquire()
+    except BaseException:
+        gone.append(True)
+        raise
+    made, error = out.pop()
+    try:
+        if error is not None:
+            raise error
+        return made
+    finally:
+        del error  # it knows this frame
 
 
 class Loader:
@@ -126,7 +165,7 @@ class Loader:
         if isinstance(config, dict):
             path, text = None, _yaml(config)
         else:
-            path, text = _os.fspath(config), None
+            path, text = _os.fsencode(config), None
         pairs = [f"{key}={_setting(value)}" for key, value in settings.items()]
         self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold, self._device)
         self._open()
@@ -143,12 +182,18 @@ class Loader:
         self._form = _converter(to, device)
 
     def _open(self):
-        self._core = _leat.Loader(*self._recipe)
+        if self._recipe[5] is not None:
+            self._core = _leat.Loader(*self._recipe)
+        else:  # of files, which may be many or slow
+            self._core = self._apart(lambda gone: _leat.Loader(*self._recipe))
         _open_loaders.add(self._core)
         self._plan = self._core.plan
 
+    def _apart(self, fn, *args):
+        return fn(*args, []) if self._device else _apart(fn, *args)  # on a GPU calls make it this thread's
+
     def __iter__(self):
-        return self._core.begin(*self._form)
+        return self._core.begin(*self._form, None) or self._apart(self._core.begin, *self._form)
 
     def __len__(self):
         """Batches of one pass."""
@@ -176,10 +221,14 @@ class Loader:
     def load_state_dict(self, state):
         """Continues at a position; the next loop is the rest of its epoch. The state must be of the same data,
         pipeline and seed."""
-        missing = [key for key in _STATE if key not in state]
-        if missing:
-            raise ConfigError(f"the state has no {missing[0]!r}")
-        self._core.resume(tuple(state[key] for key in _STATE))
+        import struct
+
+        for key, kind in _STATE.items():
+            try:
+                struct.pack(kind, state[key])
+            except (KeyError, TypeError, struct.error):
+                raise ConfigError(f"the state has no {key!r}, or it is not a number as state_dict() gives it") from None
+        self._apart(self._core.resume, tuple(state[key].__index__() for key in _STATE))
 
     def stats(self):
         """What the loader did so far: counts, times, and its stages."""
@@ -206,14 +255,15 @@ class Loader:
     def __getstate__(self):
         if self._recipe[5] is not None:
             raise TypeError("a loader of arrays cannot be pickled: make it in the other process")
-        return {"to": self._to, "device": self._device, "hold": self._hold, "recipe": self._recipe,
-                "state": self.state_dict()}
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_core", "_plan", "_form")}
+        return own, self.state_dict()
 
     def __setstate__(self, saved):
-        self._setup(saved["to"], saved["device"], saved["hold"])
-        self._recipe = saved["recipe"]
+        own, state = saved
+        self.__dict__.update(own)
+        self._form = _converter(self._to, self._device)
         self._open()
-        self.load_state_dict(saved["state"])
+        self.load_state_dict(state)
 
 
 def _yaml(value):
@@ -227,10 +277,13 @@ def _yaml(value):
 
 def _plain(value):
     """Of NumPy's numbers and arrays, and of paths."""
-    if isinstance(value, _os.PathLike):
-        return _os.fsdecode(value)
     if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, _os.PathLike):
+        return _os.fsdecode(value)
+    if callable(value):
+        raise TypeError(f"{value!r} is no op of a pipeline: `leat ops` lists them. A function of Python takes whole batches: "
+                        ".batch(…).loader(…).map(function)")
     raise TypeError(f"{value!r} is no value of a config")
 
 
@@ -330,8 +383,12 @@ def from_arrays(arrays, *, seed=0, engine=None):
     """
     import numpy
 
+    if not hasattr(arrays, "items"):
+        raise ConfigError("arrays have names: give a dict, such as from_arrays({'x': x, 'y': y})")
     rows = []
     for name, array in arrays.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"the name of an array is text, not {name!r}")
         if numpy.ndim(array) == 0:
             raise ConfigError(f"array {name!r} has no rows")
         if isinstance(array, numpy.ma.MaskedArray):

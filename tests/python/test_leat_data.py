@@ -162,8 +162,15 @@ class Delivery(unittest.TestCase):
         loader = leat.from_arrays({"x": X}).batch(4).loader("numpy")
         with self.assertRaises(leat.ConfigError):
             loader.load_state_dict(state)
-        with self.assertRaisesRegex(leat.ConfigError, "next_batch"):
-            loader.load_state_dict({k: v for k, v in state.items() if k != "next_batch"})
+        for wrong in ({k: v for k, v in state.items() if k != "next_batch"}, {**state, "next_batch": "3"},
+                      {**state, "next_batch": 2**63}, {**state, "next_batch": 1.5}):
+            with self.assertRaisesRegex(leat.ConfigError, "next_batch"):
+                loader.load_state_dict(wrong)
+        own = loader.state_dict()
+        for wrong in (None, 3, [*own], {**own, "version": own["version"] + 2**32}, {**own, "seed": own["seed"] + 2**64}):
+            with self.assertRaisesRegex(leat.ConfigError, "as state_dict"):
+                loader.load_state_dict(wrong)
+        loader.load_state_dict({key: np.array(number, np.uint64)[()] for key, number in own.items()})
         self.assertEqual(len(list(loader)), ROWS // 4)
 
     def test_ranks_share_every_batch(self):
@@ -181,6 +188,9 @@ class Delivery(unittest.TestCase):
         x, y = next(iter(arrays().as_tuples("x", "y")))
         np.testing.assert_array_equal(x, X[y])
         self.assertEqual(loader.state_dict()["next_batch"], N)
+        with arrays().map(len) as loader:
+            self.assertEqual(list(loader), [2] * N)
+        self.assertRaisesRegex(ValueError, "closed", iter, loader)
 
     def test_a_function_cannot_end_the_data(self):
         """A StopIteration of map()'s function, as of next(), is no end of the data."""
@@ -269,6 +279,8 @@ class Memory(unittest.TestCase):
         self.assertEqual(view.ctypes.data % 64, 0)
         self.assertEqual(np.asarray(tensor).ctypes.data, view.ctypes.data)
         self.assertEqual(np.asarray(tensor, dtype=np.float64).dtype, np.float64)
+        self.assertEqual(tensor.__array__(np.float32, copy=False).ctypes.data, view.ctypes.data)
+        self.assertRaisesRegex(ValueError, "copy=False", tensor.__array__, np.float64, copy=False)
         with self.assertRaises(BufferError):
             tensor.__dlpack__(stream=1)
         with self.assertRaises(BufferError):
@@ -451,12 +463,29 @@ class Errors(unittest.TestCase):
     def test_arrays_that_do_not_fit(self):
         with self.assertRaisesRegex(ValueError, r"'x' is float64: .*astype\('float32'\)"):
             leat.from_arrays({"x": X.astype(np.float64)}).batch(4).loader("numpy")
-        for wrong in ({"x": X, "y": Y[:-1]}, {"x": X.astype(np.complex64)}, {"x": np.float32(1)}):
-            with self.assertRaises(ValueError):
+        for wrong, said in (({"x": X, "y": Y[:-1]}, "'y' has 99 rows, and those before it have 100"),
+                            ({"x": X[:, :0]}, "empty rows"), ({"x": X.reshape(ROWS, 4, 1, 1, 1, 1, 1, 1)}, "8 dim.*7 at most"),
+                            ({"x": X.astype(np.complex64)}, "complex64: leat has uint8, int32"), ({"x": np.float32(1)}, "no rows")):
+            with self.assertRaisesRegex(ValueError, said):
                 leat.from_arrays(wrong).batch(4).loader()
 
     def test_what_is_imported_late_is_listed(self):
         self.assertLess(set(leat.__all__), set(dir(leat)))
+
+    def test_arrays_without_names(self):
+        for wrong in ([X], (X, Y), X, None, {1: X}):
+            with self.assertRaisesRegex(leat.ConfigError, "name"):
+                leat.from_arrays(wrong)
+
+    def test_a_function_in_place_of_an_op(self):
+        for wrong in (lambda b: b.map(len), lambda b: b.map([len])):
+            with self.assertRaisesRegex(TypeError, r"leat ops.*\.loader\(…\)\.map\(function\)"):
+                wrong(leat.from_arrays({"x": X})).batch(4).loader()
+
+    def test_hold(self):
+        for wrong in (-1, 2**20 + 1, 2**31 - 1):
+            with self.assertRaisesRegex(leat.ConfigError, f"hold is 0 to 1048576; got {wrong}"):
+                arrays(hold=wrong)
 
     def test_masked_arrays_are_refused(self):
         with self.assertRaisesRegex(leat.ConfigError, "masked"):
@@ -543,6 +572,10 @@ def rows_of_rank(args):
     return [row for b in leat.Loader(config, "numpy", rank=rank, ranks=ranks) for row in b["x"][:, 0].tolist()]
 
 
+class MyLoader(leat.Loader):
+    pass
+
+
 class Processes(unittest.TestCase):
     def test_every_start_method(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -580,6 +613,10 @@ class Processes(unittest.TestCase):
                     break
             other = pickle.loads(pickle.dumps(loader))
             self.assertEqual([b.info["digest"] for b in other], plain[5:])
+            loader = MyLoader(config, "numpy")
+            loader.own = 5
+            for other in (pickle.loads(pickle.dumps(loader)), copy.deepcopy(loader)):
+                self.assertEqual((type(other), other.own, len(list(other))), (MyLoader, 5, N))
         with self.assertRaises(TypeError):
             pickle.dumps(arrays())
         batch = next(iter(arrays()))
@@ -697,6 +734,18 @@ class Builders(unittest.TestCase):
                 folder = os.path.join(parent, name)
                 os.mkdir(folder)
                 self.assertEqual(len(list(leat.Loader(files(folder)))), N, repr(name))
+
+    def test_paths(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (b"job.yaml", b"\xe9.yaml"):
+                path = os.path.join(os.fsencode(folder), name)
+                with open(path, "w") as f:
+                    json.dump(files(folder), f)
+                for given in (path, os.fsdecode(path), pathlib.Path(os.fsdecode(path))):
+                    loader = leat.Loader(given, set={"source.npy.files": pathlib.Path(folder) / "x.npy"})
+                    self.assertEqual(len(pickle.loads(pickle.dumps(loader))), N)
+            built = leat.from_npy(files=pathlib.Path(folder) / "x.npy", name="x").batch(BATCH)
+            self.assertEqual(len(built.loader()), N)
 
     def test_a_source_of_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -240,6 +240,37 @@ class Stress(unittest.TestCase):
             assert sorted(took)[10] < 0.2, took  # one may be unlucky on a busy machine
         """)
 
+    def test_interrupts_of_what_opens(self):
+        """A config that never comes, and memory of batches that is made ready. What was left to its end changes nothing."""
+        self.run_program("""
+            import tempfile
+            def press_in(seconds):
+                at.append(time.monotonic() + seconds)
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+            at, took = [], []
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            with tempfile.TemporaryDirectory() as folder:
+                pipe = folder + "/job.yaml"
+                os.mkfifo(pipe)
+                for _ in range(5):
+                    try:
+                        press_in(0.05)
+                        leat.Loader(pipe)
+                    except KeyboardInterrupt:
+                        took.append(time.monotonic() - at[-1])
+            assert len(took) == 5
+            l = leat.from_arrays({"x": X}, engine={"threads": 1}).batch(96).prefetch(30).loader("numpy")
+            first = l.state_dict()
+            for i in range(20):
+                try:
+                    press_in(0.002 + random.random() * 0.02)
+                    while True: l.load_state_dict(first)
+                except KeyboardInterrupt:
+                    took.append(time.monotonic() - at[-1])
+                assert sum(1 for _ in l) == 1
+            assert len(took) == 25 and sorted(took)[20] < 0.2, took
+        """)
+
     def test_sub_interpreters_are_refused(self):
         self.run_program("""
             try: import _interpreters as interpreters

@@ -219,6 +219,24 @@ TEST(a_state_of_another_plan_is_refused)
     free(rows);
 }
 
+TEST(the_largest_hold)
+{
+    static const int32_t wrong[] = { -1, LEAT_MAX_HOLD + 1, INT32_MAX };
+    const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
+    float *rows = make_rows(100);
+    leat_plan *plan = plan_of(&s, rows);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        for (int beyond = 0; beyond < 2; beyond++) {
+            const leat_loader_options options = { .hold = wrong[i], .beyond_hold = beyond };
+            leat_loader *loader;
+            leat_error err;
+            assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
+            assert_non_null(strstr(err.message, "hold is 0 to 1048576"));
+        }
+    leat_plan_close(&plan);
+    free(rows);
+}
+
 TEST(an_error_comes_in_its_place_and_stays)
 {
     float *rows = make_rows(100);
