@@ -231,7 +231,7 @@ TEST(the_largest_hold)
             leat_loader *loader;
             leat_error err;
             assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
-            assert_non_null(strstr(err.message, "hold is 0 to 1048576"));
+            assert_non_null(strstr(err.message, "hold 0 to 1048576; got "));
         }
     leat_plan_close(&plan);
     free(rows);
