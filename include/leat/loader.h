@@ -54,14 +54,12 @@ typedef struct leat_expect {
  * threads  any */
 LEAT_API int leat_loader_check(const leat_plan *plan, const leat_expect *expect, leat_error *err);
 
-#define LEAT_MAX_HOLD 1048576
-
 /* All zero is the default. */
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, like a last `repeat`; 0 = 1, -1 = endless */
     int64_t first_batch; /* start here; the batches are those of an uninterrupted run */
-    int32_t hold;        /* batches held by the consumer at once, up to LEAT_MAX_HOLD; 0 = 1 */
+    int32_t hold;        /* batches held by the consumer at once, up to 1048576; 0 = 1 */
     /* What leat_loader_next() does when `hold` batches are held, or another thread is in the call. 0: returns
      * LEAT_E_BUSY. 1: it copies the batch into memory of its own, frees the batch's place for the next one, and
      * threads wait for each other; so any number of threads may call, and batches may be kept without limit.

@@ -27,11 +27,12 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
             plan->caches_on_device ? "a cache on the device" : "a map with device: gpu",
             o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
             plan->caches_on_device ? "cache: memory" : "device: cpu");
-    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0 || o->hold > LEAT_MAX_HOLD)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "loader: epochs is -1 or more, first_batch 0 or more, hold 0 to %d; got "
-                         "%lld, %lld, %d",
-                         LEAT_MAX_HOLD, (long long)o->epochs, (long long)o->first_batch, o->hold);
+    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0 || o->hold > 1 << 20)
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "loader: epochs is -1 or more, first_batch 0 or more, hold 0 to 1048576; got "
+            "%lld, %lld, %d",
+            (long long)o->epochs, (long long)o->first_batch, o->hold);
     if (o->beyond_hold != 0 && o->beyond_hold != 1)
         return leat_fail(err, LEAT_E_ARGUMENT, "loader: beyond_hold is 0 or 1; got %d",
                          o->beyond_hold);

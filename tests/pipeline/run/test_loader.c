@@ -221,7 +221,7 @@ TEST(a_state_of_another_plan_is_refused)
 
 TEST(the_largest_hold)
 {
-    static const int32_t wrong[] = { -1, LEAT_MAX_HOLD + 1, INT32_MAX };
+    static const int32_t wrong[] = { -1, (1 << 20) + 1, INT32_MAX };
     const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
     float *rows = make_rows(100);
     leat_plan *plan = plan_of(&s, rows);
