@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "eval/trained.h"
 #include "files.h"
@@ -146,6 +147,22 @@ static int whiten(struct train *t, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "whiten: ") : rc;
 }
 
+/* Files of the same sizes with other content give another run. Whether the content is another one, only reading all of it
+ * would tell, and a copy may be newer, too. */
+static void say_changed(const struct train *t)
+{
+    struct stat saved;
+    if (!*t->found.path || t->ranks.rank > 0 || stat(t->found.path, &saved) < 0)
+        return;
+    const int64_t ns = (int64_t)saved.st_mtim.tv_sec * 1000000000 + saved.st_mtim.tv_nsec;
+    const bool data = leat_plan_changed_ns(t->run.plan) > ns;
+    if (data || leat_plan_changed_ns(t->run.eval_plan) > ns)
+        fprintf(stderr,
+                "leat train: files of %s were written to after %s was saved: if their content is "
+                "another one, the run does not go on as it would have\n",
+                data ? "the data" : "the `eval` part", leat_terminal_name(t->found.path));
+}
+
 /* The weights and the place of the run. */
 static int open_weights(struct train *t, leat_error *err)
 {
@@ -159,6 +176,7 @@ static int open_weights(struct train *t, leat_error *err)
                               &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
+    say_changed(t);
     return whiten(t, err);
 }
 
@@ -303,8 +321,7 @@ static int open_all(struct train *t, leat_error *err)
         (rc = open_trainer(t, err)) < 0)
         return rc;
     rc = open_own(t, err);
-    return leat_train_ranks_same_run(&t->ranks, rc, t->run.first, t->o->steps, t->run.eval_plan,
-                                     err);
+    return leat_train_ranks_same_run(&t->ranks, rc, &t->run, t->o->steps, err);
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/

@@ -21,37 +21,44 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
     fprintf(to, ", gives %s\n", leat_nn_dims_text(&l->out, text, sizeof text));
 }
 
-/* Keys of `train` that change no weight, and those that have a line of their own. */
+/* Keys that change no weight, and those that have a line of their own. */
 static bool is_left_out(const char *key)
 {
     static const char *const keys[] = { "model", "device",     "threads",      "graph",
                                         "cuda",  "sync_every", "checkpoint",   "seed",
-                                        "stop",  "accumulate", "micro_shards", "precision" };
+                                        "stop",  "accumulate", "micro_shards", "precision",
+                                        "engine" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;
     return false;
 }
 
-char *leat_checkpoint_settings(const leat_node *train)
+/* A line for each entry. False: out of memory. */
+static bool describe_entries(FILE *to, const char *section, const leat_node *entries)
+{
+    for (const leat_node *n = entries ? entries->first : NULL; n; n = n->next) {
+        if (is_left_out(n->key) || leat_node_is_null(n))
+            continue;
+        const size_t length = leat_node_text(n, NULL, 0) + 1;
+        char *const value = malloc(length);
+        if (!value)
+            return false;
+        leat_node_text(n, value, length);
+        fprintf(to, "%s.%s %s\n", section, n->key, value);
+        free(value);
+    }
+    return true;
+}
+
+char *leat_checkpoint_settings(const leat_node *train, const leat_node *eval)
 {
     char *text = NULL;
     size_t size;
     FILE *const to = open_memstream(&text, &size);
     if (!to)
         return NULL;
-    bool failed = false;
-    for (const leat_node *n = train ? train->first : NULL; n && !failed; n = n->next) {
-        if (is_left_out(n->key) || leat_node_is_null(n))
-            continue;
-        const size_t length = leat_node_text(n, NULL, 0) + 1;
-        char *const value = malloc(length);
-        if ((failed = !value))
-            break;
-        leat_node_text(n, value, length);
-        fprintf(to, "train.%s %s\n", n->key, value);
-        free(value);
-    }
+    bool failed = !describe_entries(to, "train", train) || !describe_entries(to, "eval", eval);
     failed |= ferror(to) != 0;
     if (fclose(to) == 0 && !failed)
         return text;

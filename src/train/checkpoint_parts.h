@@ -24,8 +24,9 @@ int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_
  * itself ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */
 char *leat_checkpoint_describe(const leat_trainer *trainer);
 /* The entries of `train` that change its weights and have no line of their own, as lines "train.KEY VALUE" with the
- * values as they are written. In new memory; NULL: out of memory. train may be NULL. */
-char *leat_checkpoint_settings(const leat_node *train);
+ * values as they are written, and those of `eval`, on which decisions of a run depend. In new memory; NULL: out of
+ * memory. Both may be NULL. */
+char *leat_checkpoint_settings(const leat_node *train, const leat_node *eval);
 /* Compares the description in a checkpoint with that of the model. Writes all settings that differ
  * to `changed`, with both values, as far as there is room. Returns LEAT_OK, LEAT_E_DATA with the first difference. */
 int leat_checkpoint_compare(const char *saved, const char *now, const char *path, char *changed,

@@ -266,7 +266,8 @@ static int open_parts(leat_trainer *trainer, const leat_config *config, const le
                       const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
     int rc = open_model(trainer, node, o, feed, err);
-    if (rc == LEAT_OK && !(trainer->settings = leat_checkpoint_settings(node)))
+    if (rc == LEAT_OK && !(trainer->settings = leat_checkpoint_settings(
+                               node, leat_node_find(leat_config_root(config), "eval"))))
         rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
     if (rc == LEAT_OK)
         rc = leat_trainer_options_checkpoint(o->checkpoint, &trainer->checkpoint, err);

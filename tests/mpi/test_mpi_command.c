@@ -56,8 +56,8 @@ TEST(what_is_unlike_is_named)
         { "--steps 3", "has '--steps 3' where rank 0 has '--steps 0 (to the end)'" },
         { "--start-batch 2", "has 'first step 2' where rank 0 has 'first step 0'" },
         { "--set eval.source.tfrecord=x-*.tfrecord",
-          "has 'eval: records 240' where rank 0 has 'eval: records 60'" },
-        { "--set eval.pipeline.batch.size=8", "has 'eval: pipeline " },
+          "has 'eval.source {tfrecord: x-*.tfrecord}' where rank 0 has 'eval.source {" },
+        { "--set eval.pipeline.batch.size=8", "has 'eval.pipeline " },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_int_equal(shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 $L" CONFIG MPI
@@ -74,7 +74,19 @@ TEST(what_is_unlike_is_named)
                            "--restore a.st : -n 1 $L" CONFIG MPI "--restore b.st"),
                      2);
     expect_in(err, "has 'weights ");
-    expect_success(shell("rm log"));
+    /* Of the same step and with the same weights, but only one of the two was the end of its run. */
+#define STILL                                                                                      \
+    CONFIG "--set 'train.model=[flatten, dense: 10]' --epochs 4 --set 'train.optimizer={sgd: "     \
+           "{learning_rate: 0}}' "
+#define STOP "--set 'train.stop={patience: 1}' "
+    expect_success(shell("$L" STILL STOP "--checkpoint c0 >log && $L" STILL
+                         "--checkpoint c1 --steps 14 >log && ls c0/step-000000014.*"));
+    assert_int_equal(shell("timeout 60 mpirun -n 1 $L" STILL STOP MPI
+                           "--checkpoint c0 --resume : -n 1 $L" STILL STOP MPI
+                           "--checkpoint c1 --resume"),
+                     2);
+    expect_in(err, "where rank 0 has 'first step 14 of a finished run'");
+    expect_success(shell("rm -r log c0 c1"));
     expect_failure(shell("LEAT_MPI_PLUGIN=/none $L" CONFIG MPI), 1, "cannot open the MPI plugin");
 }
 

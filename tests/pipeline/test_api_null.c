@@ -213,6 +213,7 @@ TEST(loaders)
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
     assert_null(leat_plan_class(NULL, 0));
+    assert_int_equal(leat_plan_changed_ns(NULL), 0);
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_stream_follow(NULL, NULL));

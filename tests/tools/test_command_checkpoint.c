@@ -241,6 +241,39 @@ TEST(other_settings_are_told)
     assert_null(strstr(err, "clip"));
 }
 
+/* Evaluations decide what a run does with its weights. */
+TEST(another_evaluation_is_told)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 1"));
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume --set eval.source.tfrecord='x-*.tfrecord'"));
+    expect_in(err, "other settings than in the saved run: train.epochs 2, was 1; eval.source "
+                   "{tfrecord: x-*.tfrecord}, was {tfrecord: y-*.tfrecord}\n");
+    expect_success(
+        shell("sed -i '/^eval:/,/^train:/{/^train:/!d}' x.yaml; " TRAIN "--checkpoint c --resume"));
+    expect_in(err, "eval.source not set, was {tfrecord: x-*.tfrecord}; eval.pipeline not set");
+}
+
+/* Sizes, names and counts are those of the saved run. */
+TEST(data_that_was_written_since_is_told)
+{
+    static const char *const names[][2] = {
+        { "x-00001-of-00002.tfrecord", "of the data were written" },
+        { "y-00000-of-00001.tfrecord", "of the `eval` part were" }
+    };
+    make_pipeline();
+    for (int i = 0; i < 2; i++) {
+        expect_success(shell("rm -rf c; " TRAIN "--checkpoint c --epochs 1"));
+        expect_success(shell(TRAIN "--checkpoint c --resume --steps 1"));
+        assert_null(strstr(err, "written"));
+        expect_success(shell("cp %s z; cat z >%s; " TRAIN "--checkpoint c --resume --steps 1",
+                             names[i][0], names[i][0]));
+        expect_in(err, names[i][1]);
+        expect_in(err, " to after c/step-0000000");
+    }
+}
+
 /* A second run waits for nobody: it says that the folder is held, and changes nothing. */
 TEST(one_run_holds_the_folder)
 {

@@ -90,13 +90,15 @@ int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, 
     return rc < 0 ? rc : leat_config_set_as(config, n, "--ranks", err);
 }
 
-int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, int64_t first_batch,
-                              int64_t steps, const leat_plan *eval, leat_error *err)
+int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, const leat_train_run *run,
+                              int64_t steps, leat_error *err)
 {
-    const leat_plan_info *const info = eval ? leat_plan_get_info(eval) : NULL;
-    char text[200];
+    const leat_plan_info *const info = run->eval_plan ? leat_plan_get_info(run->eval_plan) : NULL;
+    char text[256];
     const int n = snprintf(text, sizeof text,
-                           "first step %lld\n--steps %lld%s\neval: ", (long long)first_batch,
+                           "first step %lld%s%s\n--steps %lld%s\neval: ", (long long)run->first,
+                           run->finished ? " of a finished run" : "",
+                           run->owes_evaluation ? ", an evaluation before it" : "",
                            (long long)(steps > 0 ? steps : 0), steps > 0 ? "" : " (to the end)");
     if (info)
         snprintf(text + n, sizeof text - (size_t)n, "records %llu\neval: pipeline %016llx",

@@ -332,9 +332,9 @@ int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, 
 /* Sets engine.rank and engine.ranks; whole: as of one process, which a plan for evaluation is for. */
 int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, bool whole,
                             leat_error *err);
-/* All ranks begin at the same place, make as many steps, and evaluate the same. steps < 1: to the end; eval NULL: nothing. */
-int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, int64_t first_batch,
-                              int64_t steps, const leat_plan *eval, leat_error *err);
+/* All ranks begin at the same place, make as many steps, and evaluate the same. steps < 1: to the end. */
+int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, const leat_train_run *run,
+                              int64_t steps, leat_error *err);
 /* 1 in the process that says errors; it then has standard error. */
 int leat_train_ranks_speaks(const leat_train_ranks *ranks);
 /* Leaves; rank 0 waits for the others. After the trainer is closed. */

@@ -154,7 +154,7 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
     const leat_plan *const plan = build->plan;
     leat_cache_origin *origin;
     leat_cache_layout layout = { .n = plan->n_chains };
-    uint64_t stamp = 0;
+    leat_file_watch_stamp stamp = { 0 };
     if (!plan->cache)
         return leat_device_cache_check(plan, build->cache, err);
     if (leat_cache_is_file(plan->cache)) {
@@ -172,7 +172,7 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
     if (!origin)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *origin);
     const int rc = find_origin(build, sections, &layout, origin, err);
-    origin->source = leat_digest_chain(origin->source, stamp);
+    origin->source = leat_digest_chain(origin->source, stamp.digest);
     if (rc >= 0)
         leat_cache_describe(plan->cache, &layout, origin);
     free(origin);

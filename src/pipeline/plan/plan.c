@@ -83,6 +83,15 @@ const char *leat_plan_class(const leat_plan *plan, int32_t i)
                                                                             : NULL;
 }
 
+int64_t leat_plan_changed_ns(const leat_plan *plan)
+{
+    leat_file_watch_stamp stamp = { 0 };
+    const leat_source *const source = plan ? plan->source : NULL;
+    return source && source->table->stamp && source->table->stamp(source, &stamp, NULL) == LEAT_OK
+               ? stamp.newest_ns
+               : 0;
+}
+
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)
 {
     if (!text || !size)

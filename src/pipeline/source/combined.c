@@ -103,7 +103,7 @@ static const char *file_of(const leat_source *base, uint64_t record)
     return table->file ? table->file(child->source, record - child->first) : NULL;
 }
 
-static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     return leat_nested_stamp(children_of(base), out, err);
 }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/digest.h"
+
 #define CHECK_EVERY_NS 1000000000
 #define CHANGED        INT64_MIN
 
@@ -14,6 +16,15 @@ leat_file_watch_id leat_file_watch_id_in(const struct stat *status)
     return (leat_file_watch_id){ .bytes = (uint64_t)status->st_size,
                                  .mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 +
                                              status->st_mtim.tv_nsec };
+}
+
+void leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const struct stat *status)
+{
+    const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+                               (uint64_t)status->st_mtim.tv_nsec };
+    const int64_t ns = leat_file_watch_id_in(status).mtime_ns;
+    stamp->digest = leat_digest_chain(stamp->digest, leat_digest_row(facts, sizeof facts, 0));
+    stamp->newest_ns = ns > stamp->newest_ns ? ns : stamp->newest_ns;
 }
 
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out)

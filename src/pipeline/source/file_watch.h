@@ -17,6 +17,16 @@ typedef struct leat_file_watch_id {
 } leat_file_watch_id;
 
 leat_file_watch_id leat_file_watch_id_in(const struct stat *status);
+
+/* What tells that files of a set have changed since. */
+typedef struct leat_file_watch_stamp {
+    uint64_t digest;   /* of the sizes and times of change of all */
+    int64_t newest_ns; /* the last of these times; since 1970 */
+} leat_file_watch_stamp;
+
+/* Adds a file to a stamp, which is all zero at first. */
+void leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const struct stat *status);
+
 /* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out);
 

@@ -230,12 +230,13 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
     return LEAT_OK;
 }
 
-int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_error *err)
+int leat_nested_stamp(const leat_source_children *children, leat_file_watch_stamp *out,
+                      leat_error *err)
 {
-    *out = 0;
+    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < children->n; i++) {
         const leat_source *const source = children->list[i].source;
-        uint64_t stamp = 0;
+        leat_file_watch_stamp stamp = { 0 };
         const int rc = source->table->stamp
                            ? source->table->stamp(source, &stamp, err)
                            : leat_fail(err, LEAT_E_UNSUPPORTED,
@@ -243,7 +244,8 @@ int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_
                                        source->table->kind.name);
         if (rc < 0)
             return rc;
-        *out = leat_digest_chain(*out, stamp);
+        out->digest = leat_digest_chain(out->digest, stamp.digest);
+        out->newest_ns = stamp.newest_ns > out->newest_ns ? stamp.newest_ns : out->newest_ns;
     }
     return LEAT_OK;
 }

@@ -42,7 +42,8 @@ const char *leat_nested_child_name(const leat_source_children *children, size_t 
                                    size_t size);
 
 /* Computes the stamp of all children, see leat_source_table. LEAT_E_UNSUPPORTED: a child has none. */
-int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_error *err);
+int leat_nested_stamp(const leat_source_children *children, leat_file_watch_stamp *out,
+                      leat_error *err);
 
 /* Returns the child of a record. */
 const leat_nested_child *leat_nested_child_of(const leat_source_children *children,

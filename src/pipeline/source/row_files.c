@@ -174,15 +174,15 @@ int leat_row_files_known(const leat_source *source, uint64_t record, int32_t fea
                    scratch, out, NULL);
 }
 
-int leat_row_files_stamp(const leat_source *source, uint64_t *out, leat_error *err)
+int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_row_files *const s = (const leat_row_files *)source;
-    *out = 0;
+    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < s->n_files; i++) {
         struct stat status;
         if (fstat(s->files[i]->fd, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", s->files[i]->path, strerror(errno));
-        *out = leat_source_stamp(*out, &status);
+        leat_file_watch_stamp_add(out, &status);
     }
     return LEAT_OK;
 }

@@ -120,7 +120,7 @@ int leat_row_files_load(const leat_source *source, uint64_t record, leat_scratch
                         leat_view *features, size_t *n_read, leat_error *err);
 int leat_row_files_known(const leat_source *source, uint64_t record, int32_t feature,
                          leat_scratch *scratch, leat_view *out);
-int leat_row_files_stamp(const leat_source *source, uint64_t *out, leat_error *err);
+int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, leat_error *err);
 const char *leat_row_files_path(const leat_source *source, uint64_t record);
 void leat_row_files_describe(const leat_source *source, uint64_t record, char *text, size_t size);
 

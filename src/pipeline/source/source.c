@@ -202,13 +202,6 @@ void leat_source_free_paths(char **paths)
     free(paths);
 }
 
-uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
-{
-    const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
-                               (uint64_t)status->st_mtim.tv_nsec };
-    return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
-}
-
 bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
 {
     const struct iovec all = { to, size };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config/node.h"
+#include "file_watch.h"
 #include "leat/plan.h"
 #include "pipeline/order/order.h"
 
@@ -107,8 +108,8 @@ typedef struct leat_source_table {
      * the first call counts. See `keep_bytes`. LEAT_E_NOMEM: it keeps nothing, and all works as before. */
     int (*keep)(const leat_source *source, uint64_t bytes, leat_error *err);
 
-    /* Returns a digest of the sizes and times of its files, to detect changes. NULL: it has no files. */
-    int (*stamp)(const leat_source *source, uint64_t *out, leat_error *err);
+    /* Returns the stamp of its files (file_watch.h), to detect changes. NULL: it has no files. */
+    int (*stamp)(const leat_source *source, leat_file_watch_stamp *out, leat_error *err);
 
     /* Writes the name of a record for messages, such as "file.tfrecord, record 7 (byte 1234)". */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
@@ -175,10 +176,6 @@ int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
                      size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
-
-struct stat;
-/* Returns the stamp with one more file. */
-uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
 
 /* Reads exactly size bytes at an offset; handles EINTR and short reads. LEAT_E_DATA: the file ends
  * too early. path: for the message. */

@@ -290,15 +290,15 @@ static const char *file_of(const leat_source *base, uint64_t record)
     return ((const images_source *)base)->list.files[record].path;
 }
 
-static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const images_source *const source = (const images_source *)base;
-    *out = 0;
+    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < source->list.n_files; i++) {
         struct stat status;
         if (stat(source->list.files[i].path, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", source->list.files[i].path, strerror(errno));
-        *out = leat_source_stamp(*out, &status);
+        leat_file_watch_stamp_add(out, &status);
     }
     return LEAT_OK;
 }

@@ -371,10 +371,10 @@ static int open_shards(leat_tfrecord_source *source, leat_error *err)
                                "are listed twice and read once", err);
 }
 
-static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
-    *out = 0;
+    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_tfrecord_shard *const s = &source->shards[i];
         struct stat status;
@@ -388,7 +388,7 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
             leat_open_file_release(&s->file);
         if (rc < 0)
             return rc;
-        *out = leat_source_stamp(*out, &status);
+        leat_file_watch_stamp_add(out, &status);
     }
     return LEAT_OK;
 }

@@ -53,7 +53,7 @@ static void hint(const leat_source *base, uint64_t k)
                                                   record_of(&children->list[i], k));
 }
 
-static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     return leat_nested_stamp(&((const zip_source *)base)->children, out, err);
 }

@@ -144,7 +144,8 @@ TEST(the_batches_are_those_of_the_files)
 
 TEST(both_have_the_same_stamp_and_digest)
 {
-    uint64_t stamps[2], digests[2];
+    leat_file_watch_stamp stamps[2];
+    uint64_t digests[2];
     for (int i = 0; i < 2; i++) {
         leat_plan *plan = plan_of(i ? "long-manifest.json" : "many-*.tfrecord", engines[0], "");
         const leat_source *const source = plan->source;
@@ -155,7 +156,8 @@ TEST(both_have_the_same_stamp_and_digest)
         digests[i] = source->digest;
         leat_plan_close(&plan);
     }
-    assert_true(stamps[0] == stamps[1] && digests[0] == digests[1]);
+    assert_true(stamps[0].digest == stamps[1].digest && digests[0] == digests[1]);
+    assert_true(stamps[0].newest_ns == stamps[1].newest_ns && stamps[0].newest_ns > 0);
 }
 
 /* --- which files are opened ---------------------------------------------------------------------- */
