@@ -122,6 +122,33 @@ TEST(cmyk_becomes_rgb)
     free(image.data);
 }
 
+/* Without the marker 255 is full ink: the colours are those of the same file with all values the other way round. */
+TEST(cmyk_without_an_adobe_marker_is_not_inverted)
+{
+    int64_t height, width;
+    leat_view image = op_drawing(20, 30, 4);
+    leat_view bytes = op_jpeg(image, (op_jpeg_how){ .stored = JCS_CMYK, .quality = 95 });
+    uint8_t *const cmyk = plain_decode(bytes, JCS_CMYK, &height, &width);
+    uint8_t *const at = bytes.data;
+    size_t n = (size_t)leat_shape_bytes(&bytes.shape), marker = 2;
+    while (at[marker + 1] != 0xee)
+        marker += 2 + (size_t)(at[marker + 2] << 8 | at[marker + 3]);
+    const size_t length = 2 + (size_t)(at[marker + 2] << 8 | at[marker + 3]);
+    memmove(at + marker, at + marker + length, n - marker - length);
+    bytes.shape.dims[0] -= (int64_t)length;
+    op_result r = op_run(op(), rgb, bytes, 0);
+    assert_int_equal(r.rc, LEAT_OK);
+    for (int64_t p = 0; p < height * width; p++)
+        for (int c = 0; c < 3; c++) {
+            const double light = (255 - cmyk[4 * p + c]) * (255 - cmyk[4 * p + 3]) / 255.0;
+            assert_int_equal(((uint8_t *)r.out.data)[3 * p + c], (int)(light + 0.5));
+        }
+    free(r.out.data);
+    free(cmyk);
+    free(bytes.data);
+    free(image.data);
+}
+
 /* Every prefix is an error by default; leniently an error or pixels of the announced size. */
 TEST(truncated_anywhere)
 {
