@@ -39,6 +39,17 @@ static int check_options(const struct report_options *o, leat_error *err)
     return o->output ? leat_files_check(o->output, &page, err) : LEAT_OK;
 }
 
+/* --json over a file of results would lose them: both are JSON of leat. */
+static int check_json(const char *path, const leat_call *call, leat_error *err)
+{
+    for (int i = 0; path && i < call->n_arguments; i++)
+        if (leat_files_same(path, call->arguments[i]))
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "--json: %s is an input and would be overwritten: choose another name",
+                             path);
+    return leat_json_check(path, err);
+}
+
 static int read_inputs(report *r, const leat_call *call, leat_error *err)
 {
     for (int i = 0; i < call->n_arguments; i++) {
@@ -119,7 +130,7 @@ static int run(const leat_call *call, leat_error *err)
         r->o = call->options;
         rc = check_options(r->o, err);
         if (rc == LEAT_OK)
-            rc = leat_json_check(r->o->json, err);
+            rc = check_json(r->o->json, call, err);
     }
     if (rc == LEAT_OK)
         rc = read_inputs(r, call, err);

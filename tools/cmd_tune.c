@@ -201,13 +201,6 @@ static int edit(struct job *job, leat_error *err)
                : leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
 /* A pipe, which can be read only once, has no text. */
 static int read_text(const char *path, char **text, leat_error *err)
 {
@@ -241,7 +234,7 @@ static int write_config(const struct job *job, leat_error *err)
     const bool marked = !strncmp(job->after, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK));
     const char *const after = job->after + (marked ? strlen(BYTE_ORDER_MARK) : 0);
     const bool begins = !strncmp(after, BEGINS, strlen(BEGINS));
-    const bool in_place = is_same_file(job->o->write, job->path);
+    const bool in_place = leat_files_same(job->o->write, job->path);
     const char *const first = begins ? strchr(after, '\n') : NULL;
     int rc = in_place ? check_unchanged(job, err) : LEAT_OK;
     if (rc < 0)
@@ -312,7 +305,8 @@ static int check_output(const struct job *job, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT, "%s: --diff needs a config that is a file",
                          job->path);
     const int rc =
-        path ? leat_files_check(path, is_same_file(path, job->path) ? NULL : &tuned, err) : LEAT_OK;
+        path ? leat_files_check(path, leat_files_same(path, job->path) ? NULL : &tuned, err)
+             : LEAT_OK;
     return rc < 0 ? leat_fail_in(err, rc, "--write: ") : rc;
 }
 

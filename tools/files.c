@@ -155,6 +155,13 @@ static int check_kind(const char *path, const leat_files_kind *kind, leat_error 
                      kind->what);
 }
 
+bool leat_files_same(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err)
 {
     leat_format_error why;

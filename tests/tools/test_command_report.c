@@ -52,6 +52,18 @@ TEST(names_are_text)
     expect_success(shell("rm y.html"));
 }
 
+TEST(an_input_is_not_overwritten)
+{
+    expect_success(shell("cp %s/tests/fuzz/corpus/fuzz_report/compare.json i.json && "
+                         "ln -sf i.json link.json",
+                         SOURCE_DIR));
+    assert_int_equal(shell("$L report i.json -o y.html --json=link.json"), 2);
+    expect_in(err, "--json: link.json is an input and would be overwritten: choose another name");
+    expect_success(shell("cmp i.json %s/tests/fuzz/corpus/fuzz_report/compare.json && "
+                         "rm i.json link.json",
+                         SOURCE_DIR));
+}
+
 TEST(mistakes_are_told)
 {
     static const struct {
