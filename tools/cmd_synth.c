@@ -288,10 +288,15 @@ static int run(const leat_call *call, leat_error *err)
     const int64_t start = leat_host_now_ns();
     if (o->format == FORMAT_CIFAR && o->size != CIFAR_SIDE)
         return leat_command_misuse("synth", "--format cifar needs --size %d", CIFAR_SIDE);
+    s.n_test = (int64_t)((double)o->n * o->split + 0.5);
+    if (o->split > 0 && (s.n_test == 0 || s.n_test == o->n))
+        return leat_command_misuse("synth",
+                                   "--split %g of %lld images leaves one part without any: take "
+                                   "more images",
+                                   o->split, (long long)o->n);
     atomic_init(&s.next, 0);
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
-    s.n_test = (int64_t)((double)o->n * o->split + 0.5);
     s.threads = (int32_t)(o->threads < 0 ? leat_host_cores() : o->threads > 0 ? o->threads : 1);
     s.folder = leat_files_cut_slashes(strdup(call->arguments[0]));
     leat_signals_catch();

@@ -28,6 +28,15 @@ TEST(synth_splits)
     assert_int_equal(atoi(out), 75);
 }
 
+/* A share that is rounded to nothing is not taken for "all go to DIR". */
+TEST(synth_refuses_an_empty_part)
+{
+    assert_int_equal(shell("$L synth x --n 10 --split 0.01 -q"), 2);
+    expect_in(err, "--split 0.01 of 10 images leaves one part without any: take more images");
+    assert_int_equal(shell("$L synth x --n 1 --split 0.9 -q"), 2);
+    expect_success(shell("test ! -e x"));
+}
+
 TEST(synth_takes_nothing_over)
 {
     expect_failure(shell("mkdir x && touch x/mine && $L synth x"), 1, "exists already");
