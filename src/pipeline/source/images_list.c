@@ -306,7 +306,8 @@ static int fail_empty(const walk *w)
     const int32_t n = w->list->n_classes;
     if (n == 0)
         return leat_node_fail(w->where, w->err, LEAT_E_DATA,
-                              "%s has no sub-folders; images are expected as %s/CLASS/NAME.jpg",
+                              "%s has no sub-folders; images are expected as %s/CLASS/NAME.jpg, or "
+                              "give a text file with a path in each line",
                               w->root, w->root);
     return leat_node_fail(
         w->where, w->err, LEAT_E_DATA,

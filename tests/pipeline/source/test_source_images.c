@@ -307,10 +307,12 @@ TEST(wrong_trees_are_refused)
            "$/file:1: $/x: No such file or directory; skip_bad leaves out such files");
     make_sub("bare");
     refuse("bare", LEAT_E_DATA,
-           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
+           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg, or give a "
+           "text file with a path in each line");
     write_shade("bare/1.jpg", 1);
     refuse("bare", LEAT_E_DATA,
-           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
+           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg, or give a "
+           "text file with a path in each line");
     make_sub("bare/cat");
     refuse(
         "bare", LEAT_E_DATA,
