@@ -68,12 +68,11 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
     return rc < 0 ? rc : leat_config_set_as(config, text, "--device", err);
 }
 
-/* Whether a value of the config has this text; false if it is absent. */
-static bool says(const leat_config *config, const char *path, const char *value)
+bool leat_arm_says(const leat_config *config, const char *path, const char *value, bool if_absent)
 {
     char text[32];
-    return leat_config_get(config, path, text, sizeof text, NULL) == LEAT_OK &&
-           !strcmp(text, value);
+    return leat_config_get(config, path, text, sizeof text, NULL) < 0 ? if_absent
+                                                                      : !strcmp(text, value);
 }
 
 static void read_config(leat_arm *arm)
@@ -81,8 +80,9 @@ static void read_config(leat_arm *arm)
     char text[32] = "0";
     leat_config_get(arm->config, "train.sync_every", text, sizeof text, NULL);
     arm->sync_every = (int32_t)strtol(text, NULL, 10);
-    arm->pageable = !arm->step_ns && says(arm->config, "pipeline.prefetch.pinned", "false");
-    arm->no_threads = says(arm->config, "engine.threads", "0");
+    arm->pageable =
+        !arm->step_ns && leat_arm_says(arm->config, "pipeline.prefetch.pinned", "false", false);
+    arm->no_threads = leat_arm_says(arm->config, "engine.threads", "0", false);
 }
 
 static int open_parts(leat_arm *arm, leat_error *err)

@@ -97,6 +97,8 @@ void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows);
 int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err);
 int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
+/* Whether the config has this text at a path; if_absent: where it has none. */
+bool leat_arm_says(const leat_config *config, const char *path, const char *value, bool if_absent);
 /* Sets train.device. LEAT_OK; LEAT_E_CONFIG: there is no such device, or the config trains nothing */
 int leat_arm_set_device(leat_config *config, const char *device, leat_error *err);
 /* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */

@@ -124,9 +124,8 @@ static bool is_input(const leat_suggest_about *about)
 
 static bool cache_is_small(const leat_suggest_about *about)
 {
-    char file[16] = "memory";
-    leat_config_get(about->config, "pipeline.cache.file", file, sizeof file, NULL);
-    return is_input(about) && leat_arm_has_cache(about->arm->plan) && !strcmp(file, "memory") &&
+    return is_input(about) && leat_arm_has_cache(about->arm->plan) &&
+           leat_arm_says(about->config, "pipeline.cache.file", "memory", true) &&
            about->arm->out->uncached > 0;
 }
 
@@ -134,10 +133,8 @@ static bool cache_is_small(const leat_suggest_about *about)
 static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     static const char *const limits[] = { "pipeline.cache.bytes", "engine.memory" };
-    char text[64];
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (leat_config_get(about->config, limits[i], text, sizeof text, NULL) == LEAT_OK &&
-            strcmp(text, "auto") != 0)
+        if (!leat_arm_says(about->config, limits[i], "auto", true))
             snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=auto", limits[i]);
 }
 
@@ -204,9 +201,7 @@ static void set_many_workers(const leat_suggest_about *about, leat_doctor_sugges
 
 static bool direct_reads(const leat_suggest_about *about)
 {
-    char text[16] = "";
-    leat_config_get(about->config, "engine.io", text, sizeof text, NULL);
-    return is_input(about) && !strcmp(text, "direct");
+    return is_input(about) && leat_arm_says(about->config, "engine.io", "direct", false);
 }
 
 static bool slow_reads(const leat_suggest_about *about)
@@ -217,9 +212,7 @@ static bool slow_reads(const leat_suggest_about *about)
 /* With `auto` more reads wait at a time, and small files may be kept. */
 static bool names_reader(const leat_suggest_about *about)
 {
-    char text[16] = "auto";
-    leat_config_get(about->config, "engine.reader", text, sizeof text, NULL);
-    return slow_reads(about) && strcmp(text, "auto") != 0;
+    return slow_reads(about) && !leat_arm_says(about->config, "engine.reader", "auto", true);
 }
 
 static bool shuffles_small_records(const leat_suggest_about *about)
@@ -269,9 +262,7 @@ static bool small_batches(const leat_suggest_about *about)
 
 static bool launches_on_cuda(const leat_suggest_about *about)
 {
-    char text[16] = "auto";
-    leat_config_get(about->config, "train.graph", text, sizeof text, NULL);
-    return about->is_cuda && !strcmp(text, "false");
+    return about->is_cuda && leat_arm_says(about->config, "train.graph", "false", false);
 }
 
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -282,9 +273,8 @@ static void set_larger_batch(const leat_suggest_about *about, leat_doctor_sugges
 
 static bool computes(const leat_suggest_about *about)
 {
-    char text[16] = "fp32";
-    leat_config_get(about->config, "train.precision", text, sizeof text, NULL);
-    return is(about, LEAT_VERDICT_COMPUTE_BOUND) && !strcmp(text, "fp32");
+    return is(about, LEAT_VERDICT_COMPUTE_BOUND) &&
+           leat_arm_says(about->config, "train.precision", "fp32", true);
 }
 
 /* --- shared cores ------------------------------------------------------------------------------ */

@@ -18,12 +18,6 @@ enum {
 };
 static const char block_path[] = "pipeline.shuffle.block=";
 
-static bool lacks_or_is(const leat_config *config, const char *path, const char *value)
-{
-    char text[32];
-    return !leat_suggest_get(config, path, text, sizeof text) || !strcmp(text, value);
-}
-
 static unsigned long long good_block(const leat_source_info *source)
 {
     return BLOCK_BYTES / (source->mean_bytes + 1) + 1;
@@ -41,9 +35,9 @@ static bool shuffles_widely(const leat_suggest_about *about, const leat_source_i
             of_batches += stage->batches;
         }
     return n_shuffles == 1 && !of_batches &&
-           lacks_or_is(about->config, "pipeline.shuffle.streams", "1") &&
-           (lacks_or_is(about->config, "pipeline.shuffle.block", "none")
-                ? lacks_or_is(about->config, "pipeline.shuffle.window", "auto")
+           leat_arm_says(about->config, "pipeline.shuffle.streams", "1", true) &&
+           (leat_arm_says(about->config, "pipeline.shuffle.block", "none", true)
+                ? leat_arm_says(about->config, "pipeline.shuffle.window", "auto", true)
                 : leat_suggest_get(about->config, "pipeline.shuffle.block", block, sizeof block) &&
                       strtoull(block, NULL, 10) > good_block(source));
 }
@@ -65,8 +59,8 @@ bool leat_suggest_blocks_apply(const leat_suggest_about *about)
     return source.name && !strcmp(source.name, "tfrecord") && source.mean_bytes > 0 &&
            source.mean_bytes < RECORD_BYTES && shuffles_widely(about, &source) &&
            !leat_arm_has_cache(about->arm->plan) &&
-           lacks_or_is(about->config, "engine.read_bytes", "0") &&
-           lacks_or_is(about->config, "engine.io", "buffered") && !keeps_files(about->arm);
+           leat_arm_says(about->config, "engine.read_bytes", "0", true) &&
+           leat_arm_says(about->config, "engine.io", "buffered", true) && !keeps_files(about->arm);
 }
 
 void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -74,9 +68,9 @@ void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_sugges
     leat_source_info source;
     leat_plan_source(about->arm->plan, &source);
     snprintf(out->set[out->n_set++], sizeof out->set[0], "%s%llu", block_path, good_block(&source));
-    if (!lacks_or_is(about->config, "pipeline.shuffle.window", "auto"))
+    if (!leat_arm_says(about->config, "pipeline.shuffle.window", "auto", true))
         snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.shuffle.window=auto");
-    if (!lacks_or_is(about->config, "engine.reader", "auto"))
+    if (!leat_arm_says(about->config, "engine.reader", "auto", true))
         snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.reader=auto");
 }
 
