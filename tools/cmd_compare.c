@@ -84,14 +84,15 @@ static void print_arm(const leat_compare_arm *arm, bool first)
     char speedup[48] = "1";
     const leat_meter *m = &arm->meter;
     if (!first)
-        snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup), arm->speedup,
-                 digits(arm->speedup_low), arm->speedup_low, digits(arm->speedup_high),
-                 arm->speedup_high);
+        snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup.value),
+                 arm->speedup.value, digits(arm->speedup.low), arm->speedup.low,
+                 digits(arm->speedup.high), arm->speedup.high);
     printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", leat_terminal_name(arm->name),
            leat_figure_rate(m->samples_per_s).text,
            leat_figure_ms((double)m->step_p50_ns * 1e-6).text,
-           leat_figure_ms((double)m->step_p95_ns * 1e-6).text, percent(m->busy), percent(arm->idle),
-           percent(m->input_wait), percent(m->exposed_copy), percent(m->other), speedup);
+           leat_figure_ms((double)m->step_p95_ns * 1e-6).text, percent(m->busy),
+           percent(arm->idle.value), percent(m->input_wait), percent(m->exposed_copy),
+           percent(m->other), speedup);
 }
 
 /* Prints the sentence with its verdict in colour. */

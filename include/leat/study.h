@@ -40,13 +40,13 @@ typedef struct leat_compare_arm {
     int32_t steps; /* measured per round */
     /* Before the first round: up to the first steady step, or all if never steady. */
     int32_t warmup_steps;
-    double flops_per_sample;    /* as leat_trainer_info */
-    leat_meter meter;           /* all rounds together; times are medians over rounds */
-    double idle;                /* 1 - meter.busy */
-    double idle_low, idle_high; /* bootstrap 95 % interval over rounds */
-    double samples_per_s_low, samples_per_s_high;
-    double speedup, speedup_low, speedup_high; /* of samples/s against arm 0, paired by round */
-    int32_t on_host;      /* 1: the device is the CPU that the workers use too */
+    double flops_per_sample; /* as leat_trainer_info */
+    leat_meter meter;        /* all rounds together; times are medians over rounds */
+    /* With bootstrap 95 % intervals over rounds. */
+    leat_estimate idle;          /* 1 - meter.busy */
+    leat_estimate samples_per_s; /* of the meter */
+    leat_estimate speedup;       /* of samples/s against arm 0, paired by round */
+    int32_t on_host;             /* 1: the device is the CPU that the workers use too */
     int32_t overlaps;     /* 0: prefetch is 0, so the next batch is made only after the step */
     leat_estimate loader; /* samples/s of the loader alone, copies to the device included */
     leat_estimate step;   /* samples/s of the step alone, on one batch that stays on the device */

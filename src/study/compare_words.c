@@ -73,15 +73,16 @@ void leat_compare_words_arm(leat_compare_arm *arm, const leat_facts *facts)
 
 static bool differs(const leat_compare_arm *arm)
 {
-    return arm->speedup_low > 1 || arm->speedup_high < 1;
+    return arm->speedup.low > 1 || arm->speedup.high < 1;
 }
 
 /* ": device idle falls from 41 % to 2 %". It does not change if the intervals overlap or both read the same. */
 static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, char *text,
                      size_t size)
 {
-    const bool falls = to->idle_high<from->idle_low, rises = to->idle_low> from->idle_high;
-    const percent before = percent_of(from->idle), after = percent_of(to->idle);
+    const bool falls = to->idle.high < from->idle.low;
+    const bool rises = to->idle.low > from->idle.high;
+    const percent before = percent_of(from->idle.value), after = percent_of(to->idle.value);
     if (!strcmp(before.text, after.text))
         snprintf(text, size, ": device idle stays at %s", after.text);
     else if (falls || rises)
@@ -100,8 +101,8 @@ static void say_ties(const leat_compare_result *result, const leat_compare_arm *
     text[0] = 0;
     for (int32_t i = 1; i < result->n_arms; i++) {
         const leat_compare_arm *each = &result->arms[i];
-        if (each == arm || each->speedup_high < arm->speedup_low ||
-            each->speedup_low > arm->speedup_high)
+        if (each == arm || each->speedup.high < arm->speedup.low ||
+            each->speedup.low > arm->speedup.high)
             continue;
         other = each;
         n++;
@@ -119,16 +120,16 @@ static void say_difference(leat_compare_result *result, const leat_compare_arm *
     say_ties(result, arm, ties, sizeof ties);
     snprintf(result->summary, sizeof result->summary,
              "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s×)%s%s", arm->name,
-             ratio_of(arm->speedup).text, result->arms[0].name, ratio_of(arm->speedup_low).text,
-             ratio_of(arm->speedup_high).text, idle, ties);
+             ratio_of(arm->speedup.value).text, result->arms[0].name,
+             ratio_of(arm->speedup.low).text, ratio_of(arm->speedup.high).text, idle, ties);
 }
 
 static void say_no_difference(leat_compare_result *result)
 {
-    double low = result->arms[1].speedup_low, high = result->arms[1].speedup_high;
+    double low = result->arms[1].speedup.low, high = result->arms[1].speedup.high;
     for (int32_t i = 2; i < result->n_arms; i++) {
-        low = result->arms[i].speedup_low < low ? result->arms[i].speedup_low : low;
-        high = result->arms[i].speedup_high > high ? result->arms[i].speedup_high : high;
+        low = result->arms[i].speedup.low < low ? result->arms[i].speedup.low : low;
+        high = result->arms[i].speedup.high > high ? result->arms[i].speedup.high : high;
     }
     const char *base = result->arms[0].name;
     if (result->rounds < LEAT_COMPARE_WORDS_MIN_ROUNDS)
@@ -152,12 +153,12 @@ static const leat_compare_arm *notable(const leat_compare_result *result)
         const leat_compare_arm *arm = &result->arms[i];
         if (!differs(arm))
             continue;
-        if (!fastest || arm->speedup > fastest->speedup)
+        if (!fastest || arm->speedup.value > fastest->speedup.value)
             fastest = arm;
-        if (!slowest || arm->speedup < slowest->speedup)
+        if (!slowest || arm->speedup.value < slowest->speedup.value)
             slowest = arm;
     }
-    return fastest && fastest->speedup_low > 1 ? fastest : slowest;
+    return fastest && fastest->speedup.low > 1 ? fastest : slowest;
 }
 
 /* Ending of the summary; "" if nothing is simulated. */

@@ -115,16 +115,9 @@ static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm
 void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
                           leat_compare_arm *out)
 {
-    const leat_estimate idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
-    const leat_estimate samples = rate(rounds->run, n), speedup = ratio(rounds->run, base, n);
     out->meter = pool(rounds->run, n);
-    out->idle = idle.value;
-    out->idle_low = idle.low;
-    out->idle_high = idle.high;
-    out->samples_per_s_low = samples.low;
-    out->samples_per_s_high = samples.high;
-    out->speedup = speedup.value;
-    out->speedup_low = speedup.low;
-    out->speedup_high = speedup.high;
+    out->idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
+    out->samples_per_s = rate(rounds->run, n);
+    out->speedup = ratio(rounds->run, base, n);
     conclude_alone(rounds, n, out);
 }

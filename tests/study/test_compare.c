@@ -58,17 +58,17 @@ TEST(figures_are_those_of_the_steps)
     assert_close(arm->meter.input_wait, 0.3);
     assert_close(arm->meter.exposed_copy, 0.2);
     assert_close(arm->meter.other, 0);
-    assert_close(arm->idle, 0.5);
+    assert_close(arm->idle.value, 0.5);
     assert_close(arm->meter.samples_per_s, 32 / 200e-6);
     assert_int_equal(arm->meter.step_p50_ns, 200 * US);
     assert_int_equal(arm->verdict.kind, LEAT_VERDICT_INPUT_BOUND);
-    assert_close(arm->speedup, 1);
+    assert_close(arm->speedup.value, 1);
     arm = &result.arms[1];
     assert_string_equal(arm->name, PREFETCH "=2");
-    assert_close(arm->idle, 0);
-    assert_close(arm->speedup, 2);
-    assert_close(arm->speedup_low, 2);
-    assert_close(arm->speedup_high, 2);
+    assert_close(arm->idle.value, 0);
+    assert_close(arm->speedup.value, 2);
+    assert_close(arm->speedup.low, 2);
+    assert_close(arm->speedup.high, 2);
     assert_int_equal(arm->verdict.kind, LEAT_VERDICT_COMPUTE_BOUND);
     assert_non_null(
         strstr(result.summary, PREFETCH "=2 makes training 2.00× as fast as " PREFETCH "=0"));
@@ -156,7 +156,7 @@ TEST(drift_is_no_difference)
 {
     world.drift_ns = 20 * US;
     must_compare(PREFETCH "=1,2", NULL);
-    assert_int_equal(result.arms[1].speedup_low < 1 && result.arms[1].speedup_high > 1, 1);
+    assert_int_equal(result.arms[1].speedup.low < 1 && result.arms[1].speedup.high > 1, 1);
     assert_non_null(strstr(result.summary, "no arm is faster or slower"));
 }
 

@@ -14,9 +14,7 @@ static leat_compare_arm arm_of(double rate, double loader, double step, double n
 {
     leat_compare_arm arm = { .overlaps = 1, .step_busy = 1 };
     arm.meter = (leat_meter){ .busy = rate / step, .samples_per_s = rate };
-    arm.idle = 1 - arm.meter.busy;
-    arm.idle_low = arm.idle * (1 - noise);
-    arm.idle_high = arm.idle * (1 + noise);
+    arm.idle = within(1 - arm.meter.busy, noise);
     arm.loader = within(loader, noise);
     arm.step = within(step, noise);
     arm.of_loader = within(rate / loader, noise);
@@ -206,7 +204,7 @@ static leat_compare_result *result_of(int rounds, int n_arms)
         result->arms[i] = i ? arm_of(98, 1000, 100, 0.01) : arm_of(59, 60, 100, 0.01);
         leat_compare_arm *arm = &result->arms[i];
         snprintf(arm->name, sizeof arm->name, "prefetch=%d", i);
-        arm->speedup = arm->speedup_low = arm->speedup_high = 1;
+        arm->speedup = within(1, 0);
         decide(arm, 0);
     }
     return result;
@@ -214,9 +212,7 @@ static leat_compare_result *result_of(int rounds, int n_arms)
 
 static void set_speedup(leat_compare_arm *arm, double low, double value, double high)
 {
-    arm->speedup_low = low;
-    arm->speedup = value;
-    arm->speedup_high = high;
+    arm->speedup = (leat_estimate){ value, low, high };
 }
 
 TEST(the_summary_names_the_fastest_arm)
@@ -271,15 +267,15 @@ TEST(idle_is_said_to_change_only_where_it_does)
 {
     leat_compare_result *result = result_of(6, 2);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    result->arms[0].idle_low = result->arms[1].idle_high;
+    result->arms[0].idle.low = result->arms[1].idle.high;
     leat_compare_words_all(result);
     assert_has(result->summary, "device idle does not change measurably");
-    result->arms[0].idle_low = 0.4;
-    result->arms[1].idle = result->arms[1].idle_low = result->arms[1].idle_high = 0.9;
+    result->arms[0].idle.low = 0.4;
+    result->arms[1].idle = within(0.9, 0);
     leat_compare_words_all(result);
     assert_has(result->summary, "device idle rises from 41 % to 90 %");
-    result->arms[0].idle = result->arms[0].idle_low = result->arms[0].idle_high = 0.9902;
-    result->arms[1].idle = result->arms[1].idle_low = result->arms[1].idle_high = 0.9897;
+    result->arms[0].idle = within(0.9902, 0);
+    result->arms[1].idle = within(0.9897, 0);
     leat_compare_words_all(result);
     assert_has(result->summary, "device idle stays at 99 %");
     free(result);

@@ -43,15 +43,15 @@ TEST(shares_are_of_the_sum_of_times)
     assert_near(arm.meter.samples_per_s, (100 * 1000 + 60 * 3000 + 70 * 2000) / 6000.);
     assert_int_equal(arm.meter.step_p50_ns, 200); /* the middle one of 100, 200, 300 */
     assert_int_equal(arm.meter.step_p95_ns, 400);
-    assert_near(arm.idle, 1 - arm.meter.busy);
-    assert_near(arm.idle_low, 0.1); /* all draws the first round, all the second */
-    assert_near(arm.idle_high, 0.5);
-    assert_near(arm.samples_per_s_low, 60);
-    assert_near(arm.samples_per_s_high, 100);
+    assert_near(arm.idle.value, 1 - arm.meter.busy);
+    assert_near(arm.idle.low, 0.1); /* all draws the first round, all the second */
+    assert_near(arm.idle.high, 0.5);
+    assert_near(arm.samples_per_s.low, 60);
+    assert_near(arm.samples_per_s.high, 100);
     /* Against itself nothing is ever faster or slower. */
-    assert_near(arm.speedup, 1);
-    assert_near(arm.speedup_low, 1);
-    assert_near(arm.speedup_high, 1);
+    assert_near(arm.speedup.value, 1);
+    assert_near(arm.speedup.low, 1);
+    assert_near(arm.speedup.high, 1);
 }
 
 /* The machine gets slower and slower, but one arm is always 5 % ahead: pairing by round sees it
@@ -66,10 +66,10 @@ TEST(pairs_see_through_drift)
     }
     leat_rounds_conclude(&(leat_rounds){ slow, slow, slow }, slow, N, &base);
     leat_rounds_conclude(&(leat_rounds){ fast, slow, fast }, slow, N, &arm);
-    assert_true(arm.samples_per_s_low < base.samples_per_s_high);
-    assert_near(arm.speedup, 1.05);
-    assert_near(arm.speedup_low, 1.05);
-    assert_near(arm.speedup_high, 1.05);
+    assert_true(arm.samples_per_s.low < base.samples_per_s.high);
+    assert_near(arm.speedup.value, 1.05);
+    assert_near(arm.speedup.low, 1.05);
+    assert_near(arm.speedup.high, 1.05);
 }
 
 /* Two arms that are the same: "faster" or "slower" is claimed rarely. */
@@ -85,8 +85,8 @@ TEST(noise_is_rarely_a_difference)
             b[j] = round_of(1000, 0.8, 0.1, 100 + (double)leat_rng_normal(&rng));
         }
         leat_rounds_conclude(&(leat_rounds){ a, a, a }, b, N, &arm);
-        assert_true(arm.speedup_low <= arm.speedup && arm.speedup <= arm.speedup_high);
-        n_claims += arm.speedup_low > 1 || arm.speedup_high < 1;
+        assert_true(arm.speedup.low <= arm.speedup.value && arm.speedup.value <= arm.speedup.high);
+        n_claims += arm.speedup.low > 1 || arm.speedup.high < 1;
     }
     assert_in_range(n_claims, 1, 200 * 20 / 100); /* about 12 % with 7 rounds */
 }

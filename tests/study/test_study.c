@@ -53,7 +53,7 @@ TEST(prefetch_takes_the_wait_for_input_away)
     /* Without prefetch a step waits for the sleeps of all its rows, 4 ms of two threads. */
     assert_true(without->meter.input_wait * (double)without->meter.wall_ns >=
                 (double)without->meter.n_steps * BATCH / 2 * 1e6);
-    assert_true(with->idle < without->idle);
+    assert_true(with->idle.value < without->idle.value);
     assert_true(with->meter.input_wait < without->meter.input_wait);
     assert_non_null(strstr(without->sentence, "simulated"));
     assert_non_null(strstr(result.summary, "(simulated)"));

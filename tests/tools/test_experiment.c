@@ -151,11 +151,8 @@ TEST(ratios_have_intervals)
 
 static leat_compare_arm planted_arm(const char *name, double rate, double idle, bool simulated)
 {
-    leat_compare_arm arm = { .idle = idle,
-                             .idle_low = idle - 0.01,
-                             .idle_high = idle + 0.01,
-                             .samples_per_s_low = rate * 0.98,
-                             .samples_per_s_high = rate * 1.02,
+    leat_compare_arm arm = { .idle = { idle, idle - 0.01, idle + 0.01 },
+                             .samples_per_s = { rate, rate * 0.98, rate * 1.02 },
                              .simulated = simulated };
     snprintf(arm.name, sizeof arm.name, "%s", name);
     arm.meter.samples_per_s = rate;

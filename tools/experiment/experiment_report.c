@@ -101,11 +101,11 @@ static void print_arms(const leat_experiment_run *run)
         const leat_compare_arm *arm = &run->arms[i];
         char interval[48];
         snprintf(interval, sizeof interval, "%.15s-%.15s",
-                 leat_figure_rate(arm->samples_per_s_low).text,
-                 leat_figure_rate(arm->samples_per_s_high).text);
+                 leat_figure_rate(arm->samples_per_s.low).text,
+                 leat_figure_rate(arm->samples_per_s.high).text);
         leat_terminal_say(2, "%s%s", arm->name, arm->simulated ? " (simulated)" : "");
         printf("%13s %22s %14s %10.1f %%  %s\n", leat_figure_rate(arm->meter.samples_per_s).text,
-               interval, leat_figure_rate(arm->loader.value).text, arm->idle * 100,
+               interval, leat_figure_rate(arm->loader.value).text, arm->idle.value * 100,
                leat_verdict_about(arm->verdict.kind)->name);
     }
 }

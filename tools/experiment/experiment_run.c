@@ -178,8 +178,8 @@ static int add_steps(leat_experiment_run *run, const char *device, leat_error *e
         series->simulated = arm->simulated;
         series->points[series->n_points++] =
             (leat_point){ batch, batch / arm->meter.samples_per_s * 1e3,
-                          batch / arm->samples_per_s_high * 1e3,
-                          batch / arm->samples_per_s_low * 1e3 };
+                          batch / arm->samples_per_s.high * 1e3,
+                          batch / arm->samples_per_s.low * 1e3 };
     }
     return LEAT_OK;
 }
@@ -220,8 +220,8 @@ static void say_predicted(leat_experiment_run *run, const leat_compare_arm *arm,
                           const leat_whatif_row *row)
 {
     const double rate = fmin(row->loader.value, fmin(row->step, row->copy));
-    const leat_estimate of = { arm->meter.samples_per_s / rate, arm->samples_per_s_low / rate,
-                               arm->samples_per_s_high / rate };
+    const leat_estimate of = { arm->meter.samples_per_s / rate, arm->samples_per_s.low / rate,
+                               arm->samples_per_s.high / rate };
     leat_experiment_finding(run, leat_experiment_holds(of.low, of.high, 0.85, 1.15),
                             "Within 15 %% of the %s samples/s that `leat whatif` predicts, %s%s: "
                             "%.3g times (%.3g-%.3g)",
@@ -326,10 +326,9 @@ static leat_estimate figure(const leat_compare_arm *arm, leat_experiment_metric 
     case LEAT_CLAIM_STEP:
         return arm->step;
     case LEAT_CLAIM_IDLE:
-        return (leat_estimate){ arm->idle, arm->idle_low, arm->idle_high };
+        return arm->idle;
     default:
-        return (leat_estimate){ arm->meter.samples_per_s, arm->samples_per_s_low,
-                                arm->samples_per_s_high };
+        return arm->samples_per_s;
     }
 }
 

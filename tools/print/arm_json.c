@@ -9,14 +9,11 @@ void leat_arm_add(json_t *list, const leat_compare_arm *arm)
     leat_json_text(one, "name", arm->name);
     leat_json_text(one, "device", arm->device);
     leat_json_bool(one, "simulated", arm->simulated);
-    leat_json_estimate(
-        one, "samples_per_s", "samples_per_s_interval",
-        &(leat_estimate){ meter->samples_per_s, arm->samples_per_s_low, arm->samples_per_s_high });
+    leat_json_estimate(one, "samples_per_s", "samples_per_s_interval", &arm->samples_per_s);
     leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
     leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
     leat_json_real(one, "busy", meter->busy);
-    leat_json_estimate(one, "idle", "idle_interval",
-                       &(leat_estimate){ arm->idle, arm->idle_low, arm->idle_high });
+    leat_json_estimate(one, "idle", "idle_interval", &arm->idle);
     leat_json_real(one, "input_wait", meter->input_wait);
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
@@ -26,8 +23,7 @@ void leat_arm_add(json_t *list, const leat_compare_arm *arm)
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "uncached", arm->uncached);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
-    leat_json_estimate(one, "speedup", "speedup_interval",
-                       &(leat_estimate){ arm->speedup, arm->speedup_low, arm->speedup_high });
+    leat_json_estimate(one, "speedup", "speedup_interval", &arm->speedup);
     leat_json_estimate(one, "loader", "loader_interval", &arm->loader);
     leat_json_estimate(one, "step", "step_interval", &arm->step);
     leat_json_estimate(one, "of_loader", "of_loader_interval", &arm->of_loader);

@@ -129,8 +129,7 @@ static void add_rates(const leat_observed *o, leat_meter *meters, leat_compare_a
     f->on_host = o->on_host != 0;
     f->overlaps = o->overlaps != 0;
     f->threads = o->workers > 0 ? o->workers : 0;
-    f->run = (leat_estimate){ out->meter.samples_per_s, out->samples_per_s_low,
-                              out->samples_per_s_high };
+    f->run = out->samples_per_s;
     f->loader = out->loader;
     f->step = out->step;
     f->of_loader = out->of_loader;
