@@ -133,7 +133,7 @@ static int name_parts(leat_file_set *set, leat_error *err)
 static int finish(const char *prefix, leat_error *err)
 {
     leat_file_set set = { 0 };
-    int rc = leat_file_set_open(&set, prefix, err);
+    int rc = leat_file_set_open(&set, prefix, (leat_convert_part){ 0 }, err);
     if (rc == LEAT_OK && !set.is_finished)
         rc = name_parts(&set, err);
     if (rc == LEAT_OK)

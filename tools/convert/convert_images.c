@@ -232,9 +232,7 @@ static int write_all(struct convert *c, leat_error *err)
 
 static int write_locked(struct convert *c, leat_error *err)
 {
-    const leat_convert_part part = c->o->part;
-    int rc = part.of ? leat_file_set_open_part(&c->set, c->o->prefix, part.number, part.of, err)
-                     : leat_file_set_open(&c->set, c->o->prefix, err);
+    int rc = leat_file_set_open(&c->set, c->o->prefix, c->o->part, err);
     if (rc == LEAT_OK &&
         (rc = leat_shard_names_check(c->o->prefix, n_shards_of(c), err)) == LEAT_OK)
         rc = write_all(c, err);

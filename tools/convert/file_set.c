@@ -525,18 +525,16 @@ int leat_file_set_commit(leat_file_set *set, leat_error *err)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
-int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err)
+int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
+                       leat_error *err)
 {
+    if (part.of) {
+        const int locked = lock_part(set, prefix, part.number, part.of, err);
+        return locked < 0 ? locked : begin(set, err);
+    }
     int rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
     if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
         rc = leat_file_set_commit(set, err);
-    return rc < 0 ? rc : begin(set, err);
-}
-
-int leat_file_set_open_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
-                            leat_error *err)
-{
-    const int rc = lock_part(set, prefix, part, of, err);
     return rc < 0 ? rc : begin(set, err);
 }
 

@@ -32,6 +32,13 @@
 
 enum { LEAT_FILE_SET_PARTS = 512 }; /* at most: each holds a lock */
 
+/* One conversion in several processes, on one machine or on many that share a file system. Part i of n writes
+ * the shards s with s mod n = i - 1 to its own folder. When all are complete they get their names
+ * together; the files are those of one process. */
+typedef struct leat_convert_part {
+    int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
+} leat_convert_part;
+
 typedef struct leat_file_set leat_file_set;
 struct leat_file_set {
     const char *prefix;
@@ -44,19 +51,17 @@ struct leat_file_set {
     bool is_finished; /* open() gave the files of an earlier run their names */
 };
 
-/* Takes the lock without waiting. If an earlier run left complete files, they get their names first. The folder of
- * PREFIX must exist.
+/* Takes the lock without waiting. The folder of PREFIX must exist. If an earlier run left complete files, they get
+ * their names first; but those of one part are deleted.
  *
  * set      all zero; leat_file_set_close() it, also after an error
  * prefix   borrowed until close
  * returns  LEAT_OK; LEAT_E_IO: another process or user has the folder, or it cannot be made; LEAT_E_DATA: the files
  *          of an earlier run belong to a set of another size than the files there; LEAT_E_NOMEM */
-int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err);
+int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
+                       leat_error *err);
 
-/* The same for the folder of one part, 1 to `of`. Files of an earlier run are deleted, complete or not. */
-int leat_file_set_open_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
-                            leat_error *err);
-/* The path of that folder; free(). NULL: out of memory. */
+/* The path of the folder of a part; free(). NULL: out of memory. */
 char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of);
 /* All files are complete and on disk: close() leaves them. */
 int leat_file_set_keep(leat_file_set *set, leat_error *err);
@@ -124,14 +129,6 @@ void leat_set_manifest_close(leat_set_manifest *manifest);
 /* Compares a file with what a manifest says of it. Returns LEAT_OK; LEAT_E_DATA: its size, its index or its bytes are other
  * ones; LEAT_E_IO. */
 int leat_set_manifest_check(const char *path, const leat_manifest_shard *shard, leat_error *err);
-
-/* One conversion in several processes, on one machine or on many that share a file system. Part i of n writes
- * the shards s with s mod n = i - 1 to its own folder (file_set.h). When all are complete they get their names
- * together; the files are those of one process. */
-
-typedef struct leat_convert_part {
-    int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
-} leat_convert_part;
 
 /* Reads "3/8". NULL: no parts. Returns LEAT_OK or LEAT_E_ARGUMENT. */
 int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error *err);

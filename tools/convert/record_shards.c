@@ -26,9 +26,7 @@ int leat_record_shards_open(leat_record_shards *s, leat_error *err)
 
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
 {
-    const leat_convert_part part = s->part;
-    int rc = part.of ? leat_file_set_open_part(&s->set, s->prefix, part.number, part.of, err)
-                     : leat_file_set_open(&s->set, s->prefix, err);
+    int rc = leat_file_set_open(&s->set, s->prefix, s->part, err);
     return rc < 0 || (rc = leat_shard_commits_open(&s->commits, err)) < 0
                ? rc
                : leat_shard_names_check(s->prefix, s->n_shards, err);
