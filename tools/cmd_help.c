@@ -4,6 +4,7 @@
  * a man page, a reference page or shell completion. */
 #include <string.h>
 
+#include "files.h"
 #include "help/help.h"
 
 struct help_options {
@@ -48,10 +49,9 @@ static int print_man(const char *name)
 /* Joins the words, so that "input wait" needs no quotes. */
 static const char *join(const leat_call *call, char *text, size_t size)
 {
-    size_t n = 0;
     text[0] = 0;
-    for (int i = 0; i < call->n_arguments && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? " " : "", call->arguments[i]);
+    for (int i = 0; i < call->n_arguments; i++)
+        leat_files_append(text, size, "%s%s", i ? " " : "", call->arguments[i]);
     return text;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "print/explain.h"
 #include "print/json.h"
@@ -41,20 +42,19 @@ static void print_source(const leat_plan *plan)
     leat_source_info s;
     leat_plan_source(plan, &s);
     char text[256];
-    int k = snprintf(text, sizeof text, "source %s: %s record%s", s.name,
-                     count_of(s.n_records).text, s.n_records == 1 ? "" : "s");
+    snprintf(text, sizeof text, "source %s: %s record%s", s.name, count_of(s.n_records).text,
+             s.n_records == 1 ? "" : "s");
     if (s.n_files)
-        k += snprintf(text + k, sizeof text - (size_t)k, " in %s file%s", count_of(s.n_files).text,
-                      s.n_files == 1 ? "" : "s");
+        leat_files_append(text, sizeof text, " in %s file%s", count_of(s.n_files).text,
+                          s.n_files == 1 ? "" : "s");
     if (s.n_bytes)
-        k += snprintf(text + k, sizeof text - (size_t)k, ", %s",
-                      leat_figure_bytes((double)s.n_bytes).text);
+        leat_files_append(text, sizeof text, ", %s", leat_figure_bytes((double)s.n_bytes).text);
     if (s.mean_bytes)
-        k += snprintf(text + k, sizeof text - (size_t)k, ", %s on average",
-                      leat_figure_bytes((double)s.mean_bytes).text);
+        leat_files_append(text, sizeof text, ", %s on average",
+                          leat_figure_bytes((double)s.mean_bytes).text);
     if (s.most_bytes)
-        snprintf(text + k, sizeof text - (size_t)k, ", largest sampled %s",
-                 leat_figure_bytes((double)s.most_bytes).text);
+        leat_files_append(text, sizeof text, ", largest sampled %s",
+                          leat_figure_bytes((double)s.most_bytes).text);
     leat_terminal_say(2, "%s", text);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "leat/watch.h"
 #include "print/json.h"
@@ -76,13 +77,13 @@ static json_t *result_json(const leat_watch_result *r, const leat_call *call, do
 /* "busy 61.0 %; idle: host is late 30.2, launch 5.1, …", of what is not 0. */
 static void shares_text(const leat_watch_process *p, char *text, size_t size)
 {
-    size_t n = (size_t)snprintf(text, size, "busy %.1f %%", 100 * p->shares[LEAT_SHARE_BUSY]);
+    snprintf(text, size, "busy %.1f %%", 100 * p->shares[LEAT_SHARE_BUSY]);
     const char *between = "; idle: ";
-    for (int i = 0; i < LEAT_N_SHARES && n < size; i++) {
+    for (int i = 0; i < LEAT_N_SHARES; i++) {
         if (i == LEAT_SHARE_BUSY || p->shares[i] < 0.0005)
             continue;
-        n += (size_t)snprintf(text + n, size - n, "%s%s %.1f", between,
-                              leat_verdict_share((leat_share)i)->name, 100 * p->shares[i]);
+        leat_files_append(text, size, "%s%s %.1f", between, leat_verdict_share((leat_share)i)->name,
+                          100 * p->shares[i]);
         between = ", ";
     }
 }

@@ -38,6 +38,15 @@ char *leat_files_close_text(FILE *stream, char **text)
     return *text = NULL;
 }
 
+void leat_files_append(char *text, size_t size, const char *format, ...)
+{
+    const size_t n = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + n, size - n, format, args);
+    va_end(args);
+}
+
 bool leat_files_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);

@@ -59,6 +59,8 @@ char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
 char *leat_files_text_v(const char *format, va_list args);
 /* Closes a stream of open_memstream(&text, …). Returns *text; NULL: out of memory, or the stream was not opened. */
 char *leat_files_close_text(FILE *stream, char **text);
+/* printf behind a text that is there; what does not fit into `size` bytes is cut off. */
+void leat_files_append(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);
 bool leat_files_ends_with(const char *text, const char *end);
 /* The last part of a path. */
 const char *leat_files_base_name(const char *path);

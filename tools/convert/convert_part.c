@@ -153,14 +153,13 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
                        leat_error *err)
 {
     char missing[200] = "";
-    size_t used = 0;
     leat_convert_part_about one;
     *whole = (leat_convert_part_about){ .part = { 0, of } };
     for (int32_t i = 1; i <= of; i++) {
         if (!read_about(prefix, i, of, &one)) {
-            if (used < sizeof missing - 20)
-                used += (size_t)snprintf(missing + used, 20, "%s%d/%d", used ? ", " : "", (int)i,
-                                         (int)of);
+            if (strlen(missing) < sizeof missing - 20)
+                leat_files_append(missing, sizeof missing, "%s%d/%d", *missing ? ", " : "", (int)i,
+                                  (int)of);
             continue;
         }
         if (!whole->n_shards)
@@ -180,7 +179,7 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
         return leat_fail(err, LEAT_E_DATA,
                          "%s: these parts are missing or not complete: %s%s; run `leat convert` "
                          "with --part for them",
-                         prefix, missing, used >= sizeof missing - 20 ? " ..." : "");
+                         prefix, missing, strlen(missing) >= sizeof missing - 20 ? " ..." : "");
     if (whole->is_images && !whole->records)
         return leat_fail(err, LEAT_E_DATA, "%s: no part contains an image", prefix);
     return LEAT_OK;

@@ -45,11 +45,10 @@ int leat_convert_source_knows(const char *kind)
 
 const char *leat_convert_source_names(char text[200])
 {
-    size_t n = 0;
     *text = 0;
     for (size_t i = 0; leat_source_kind(i); i++)
-        if (is_plain(leat_source_kind(i)) && n < 200)
-            n += (size_t)snprintf(text + n, 200 - n, "%s, ", leat_source_kind(i)->name);
+        if (is_plain(leat_source_kind(i)))
+            leat_files_append(text, 200, "%s, ", leat_source_kind(i)->name);
     return text;
 }
 
@@ -287,10 +286,9 @@ static int convert(struct job *job, leat_error *err)
 /* "[3, 2]" */
 static const char *dims_text(const leat_shape *shape, char text[200])
 {
-    size_t n = 0;
+    *text = 0;
     for (int32_t d = 0; d < shape->rank; d++)
-        n += (size_t)snprintf(text + n, 200 - n, d ? ", %lld" : "%lld", (long long)shape->dims[d]);
-    text[n] = 0;
+        leat_files_append(text, 200, d ? ", %lld" : "%lld", (long long)shape->dims[d]);
     return text;
 }
 

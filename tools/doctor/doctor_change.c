@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "doctor_report.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
 
@@ -59,23 +60,22 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
     const double batch = r->samples_per_s.value * (1 + gain) * ms * 1e-3;
-    size_t n = 0;
     leat_doctor_ms_text(r->measured_step_ms, from);
     leat_doctor_ms_text(ms, into);
     if (fabs(batch / r->batch - 1) > 0.1) /* the change is of the batch */
-        n = (size_t)snprintf(line, sizeof line,
-                             "a step of %.0f samples takes %s ms, one of %.0f takes %s ms now",
-                             batch, into, r->batch, from);
+        snprintf(line, sizeof line,
+                 "a step of %.0f samples takes %s ms, one of %.0f takes %s ms now", batch, into,
+                 r->batch, from);
     else
-        n = (size_t)snprintf(line, sizeof line, "%s -> %s ms per step", from, into);
-    n += (size_t)snprintf(line + n, sizeof line - n, ", %s -> %s samples/s",
-                          leat_figure_rate(r->samples_per_s.value).text,
-                          leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
+        snprintf(line, sizeof line, "%s -> %s ms per step", from, into);
+    leat_files_append(line, sizeof line, ", %s -> %s samples/s",
+                      leat_figure_rate(r->samples_per_s.value).text,
+                      leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
     if (s->not_tried[0] && s->gain_low < s->gain_high)
-        snprintf(line + n, sizeof line - n, "; likely %s to %s", gain_text(s->gain_low, into),
-                 gain_text(s->gain_high, text));
+        leat_files_append(line, sizeof line, "; likely %s to %s", gain_text(s->gain_low, into),
+                          gain_text(s->gain_high, text));
     if (s->is_verified)
-        snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
+        leat_files_append(line, sizeof line, " (predicted: %s)", gain_text(s->gain, text));
     leat_terminal_put(to, INDENT, INDENT, "%s", line);
     if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high)
         leat_terminal_put(to, INDENT, INDENT, "beside other programs: %s to %s in single rounds",
@@ -145,7 +145,7 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
                         const leat_config *config)
 {
     char line[1024], write[512];
-    size_t n = (size_t)snprintf(line, sizeof line, "in %.200s, ", path);
+    snprintf(line, sizeof line, "in %.200s, ", path);
     if (!leat_doctor_change_helps(s)) {
         leat_terminal_put(to, INDENT, INDENT, "%s: change nothing",
                           s->verified_gain > 0 ? "it gains less than 3 %" : "it does not help");
@@ -156,9 +156,9 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
         print_lines(to, s->lines, leat_doctor_brackets(path));
         return;
     }
-    for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
-                              leat_setting_write(config, s->set[i], write, sizeof write));
+    for (int32_t i = 0; i < s->n_set; i++)
+        leat_files_append(line, sizeof line, "%s%s", i ? "; " : "",
+                          leat_setting_write(config, s->set[i], write, sizeof write));
     if (s->n_set)
         leat_terminal_put(to, INDENT, INDENT, "%s", line);
 }
@@ -182,9 +182,8 @@ void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
     char gain[32], differs[40], line[1200] = "";
-    size_t n = 0;
-    for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? " " : "", s->set[i]);
+    for (int32_t i = 0; i < s->n_set; i++)
+        leat_files_append(line, sizeof line, "%s%s", i ? " " : "", s->set[i]);
     leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s", number, s->n_set ? line : s->title,
                       differs_text(s, differs),
                       gain_text(s->is_verified ? s->verified_gain : s->gain, gain),

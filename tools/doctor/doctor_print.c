@@ -87,10 +87,8 @@ static bool any_verified(const leat_doctor_result *r)
 static void print_without_gain(FILE *to, const leat_doctor_result *r)
 {
     char line[64 + sizeof r->without_gain] = "no gain (below 3 %) from: ";
-    for (int32_t i = 0; i < r->n_without_gain; i++) {
-        const size_t n = strlen(line);
-        snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
-    }
+    for (int32_t i = 0; i < r->n_without_gain; i++)
+        leat_files_append(line, sizeof line, "%s%s", i ? "; " : "", r->without_gain[i]);
     leat_terminal_put(to, 2, 4, "%s", line);
 }
 
@@ -103,16 +101,15 @@ static bool left_out(const leat_doctor_result *r)
 static void print_left_out(FILE *to, const leat_doctor_result *r)
 {
     char line[160] = "left out: ";
-    size_t n = strlen(line);
     if (r->n_no_memory)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%d that did not fit in memory%s",
-                              r->n_no_memory, r->n_not_filled || r->n_no_time ? ", " : "");
+        leat_files_append(line, sizeof line, "%d that did not fit in memory%s", r->n_no_memory,
+                          r->n_not_filled || r->n_no_time ? ", " : "");
     if (r->n_not_filled)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%d whose cache was not filled in 5 s%s",
-                              r->n_not_filled, r->n_no_time ? ", " : "");
+        leat_files_append(line, sizeof line, "%d whose cache was not filled in 5 s%s",
+                          r->n_not_filled, r->n_no_time ? ", " : "");
     if (r->n_no_time)
-        snprintf(line + n, sizeof line - n, "%d for which there was no time (--seconds)",
-                 r->n_no_time);
+        leat_files_append(line, sizeof line, "%d for which there was no time (--seconds)",
+                          r->n_no_time);
     leat_terminal_put(to, 2, 4, "%s", line);
 }
 
@@ -179,11 +176,10 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
     char text[256] = "", ms[32];
     double sum = 0;
     for (int32_t i = 0; i < r->n_one_time; i++) {
-        const size_t n = strlen(text);
         sum += r->one_time[i].ms;
         if (r->one_time[i].ms > 0)
-            snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
-                     leat_doctor_ms_text(r->one_time[i].ms, ms));
+            leat_files_append(text, sizeof text, "%s%s %s", *text ? ", " : "", r->one_time[i].name,
+                              leat_doctor_ms_text(r->one_time[i].ms, ms));
     }
     fputc('\n', to);
     leat_terminal_put(to, 0, 2, "paid once at the start, not in each step: %s ms%s%s",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "doctor_report.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
 
@@ -39,14 +40,13 @@ static void print_now(FILE *to, const leat_doctor_result *r)
 {
     char text[32], low[32], high[32], line[256];
     const leat_estimate *const e = &r->samples_per_s;
-    const size_t n = (size_t)snprintf(
-        line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
-        leat_doctor_ms_text(r->measured_step_ms, text), leat_figure_rate(e->value).text,
-        r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
+    snprintf(line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
+             leat_doctor_ms_text(r->measured_step_ms, text), leat_figure_rate(e->value).text,
+             r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
     if (e->low > 0 && strcmp(as_step(r, r->batch / e->high * 1e3, low),
                              as_step(r, r->batch / e->low * 1e3, high)) != 0)
-        snprintf(line + n, sizeof line - n,
-                 "; with 95 %% certainty the mean is between %s and %s ms", low, high);
+        leat_files_append(line, sizeof line,
+                          "; with 95 %% certainty the mean is between %s and %s ms", low, high);
     leat_terminal_put(to, 2, 2, "%s.", line);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
+
 static const char stages[] = "pipeline.";
 
 bool leat_setting_is_of_stage(const char *set)
@@ -16,26 +18,23 @@ bool leat_setting_is_of_stage(const char *set)
 void leat_setting_shell(const char *set, char *text, size_t size)
 {
     const char *quote = strpbrk(set, " {[*") ? "'" : "";
-    const size_t n = strlen(text);
-    snprintf(text + n, size - n, " --set %s%s%s", quote, set, quote);
+    leat_files_append(text, size, " --set %s%s%s", quote, set, quote);
 }
 
 const char *leat_setting_yaml(const char *set, char *text, size_t size)
 {
     const char *at = leat_setting_is_of_stage(set) ? set + sizeof stages - 1 : set;
     const char *const value = strchr(set, '=');
-    size_t n = 0;
     int depth = 0;
     text[0] = 0;
-    while (value && at < value && n < size) {
+    while (value && at < value) {
         const size_t name = strcspn(at, ".=");
-        n += (size_t)snprintf(text + n, size - n, "%.*s: %s", (int)name, at,
-                              at[name] == '.' ? "{" : value + 1);
+        leat_files_append(text, size, "%.*s: %s", (int)name, at, at[name] == '.' ? "{" : value + 1);
         depth += at[name] == '.';
         at += name + 1;
     }
-    while (depth-- > 0 && n < size)
-        n += (size_t)snprintf(text + n, size - n, "}");
+    while (depth-- > 0)
+        leat_files_append(text, size, "}");
     return text;
 }
 
@@ -52,9 +51,9 @@ static void name_entry(const char *path, char *text, size_t size)
 {
     const int name = (int)strcspn(path, "[.-"),
               number = path[name] == '[' ? atoi(path + name + 1) : 0;
-    const int n = snprintf(text, size, "`%.*s`", name, path);
+    snprintf(text, size, "`%.*s`", name, path);
     if (number > 0)
-        snprintf(text + n, size - (size_t)n, " number %d", number + 1);
+        leat_files_append(text, size, " number %d", number + 1);
 }
 
 /* The first n bytes of `path` name what goes away: a stage, an op of one, or a key. */

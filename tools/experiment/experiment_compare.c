@@ -28,11 +28,9 @@ static int name_devices(const leat_experiment_run *run, const leat_experiment_pa
         const leat_experiment_device *device = &run->devices[i];
         if (!(device->kind & part->on) || (part->sim && strchr(device->name, '{')))
             continue;
-        for (int32_t with = !part->plain; with < 2; with++) {
-            const size_t at = strlen(text);
-            snprintf(text + at, size - at, "%s%s%s", n++ ? "," : "", device->name,
-                     with && part->sim ? part->sim : "");
-        }
+        for (int32_t with = !part->plain; with < 2; with++)
+            leat_files_append(text, size, "%s%s%s", n++ ? "," : "", device->name,
+                              with && part->sim ? part->sim : "");
     }
     return n;
 }

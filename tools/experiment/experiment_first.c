@@ -119,8 +119,8 @@ static void say_parts(const struct first *f, int32_t j)
     char text[400] = "";
     for (int i = 0; i < MOST_PARTS && f->more[j] > 0; i++)
         if (f->parts[j][i] >= 0.02 * f->more[j])
-            snprintf(text + strlen(text), sizeof text - strlen(text), ", %s %s", f->names[i],
-                     leat_figure_percent(f->parts[j][i] / f->more[j]).text);
+            leat_files_append(text, sizeof text, ", %s %s", f->names[i],
+                              leat_figure_percent(f->parts[j][i] / f->more[j]).text);
     if (*text)
         leat_experiment_note(f->run, "%s: %s: of what the first epoch takes longer%s", f->device,
                              jobs[j].name, text);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "files.h"
 #include "print/terminal.h"
 
 /* Ops as kinds, so that one loop prints everything. */
@@ -78,12 +79,12 @@ void leat_help_all(FILE *out)
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])
 {
-    int used = snprintf(text, 512, "%s", row->help);
     const bool words = row->choices && row->type == LEAT_OPTION_TYPE_ENUM;
-    for (size_t i = 0; words && row->choices[i] && used < 512; i++)
-        used += snprintf(text + used, 512 - (size_t)used, "%s%s", i ? ", " : ": ", row->choices[i]);
-    if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL && used < 512)
-        snprintf(text + used, 512 - (size_t)used, " (default %s)", row->initial);
+    snprintf(text, 512, "%s", row->help);
+    for (size_t i = 0; words && row->choices[i]; i++)
+        leat_files_append(text, 512, "%s%s", i ? ", " : ": ", row->choices[i]);
+    if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL)
+        leat_files_append(text, 512, " (default %s)", row->initial);
     return text;
 }
 
@@ -91,14 +92,13 @@ static void print_flag(FILE *out, const leat_option *row)
 {
     char head[128] = "  ", spelling[64], text[512];
     const leat_cli_word word = leat_cli_word_of(row);
-    int n = 2;
     if (word.letter)
-        n += snprintf(head + n, sizeof head - (size_t)n, "-%c, ", word.letter);
-    n += snprintf(head + n, sizeof head - (size_t)n, "--%s", leat_cli_spelling(row, spelling));
+        leat_files_append(head, sizeof head, "-%c, ", word.letter);
+    leat_files_append(head, sizeof head, "--%s", leat_cli_spelling(row, spelling));
     if (leat_cli_word_is_optional(row))
-        snprintf(head + n, sizeof head - (size_t)n, "[=%s]", word.value);
+        leat_files_append(head, sizeof head, "[=%s]", word.value);
     else if (*word.value)
-        snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);
+        leat_files_append(head, sizeof head, " %s", word.value);
     leat_terminal_entry(out, head, 26, leat_help_flag_text(row, text));
 }
 

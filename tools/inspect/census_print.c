@@ -4,9 +4,9 @@
 #include "census.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "files.h"
 #include "formats/example.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
@@ -84,23 +84,7 @@ json_t *leat_census_json(const leat_census *census, const leat_paths *paths, con
 
 /* --- text -------------------------------------------------------------------------------*/
 
-/* Appends text; truncates what does not fit. */
-typedef struct line {
-    char text[1024];
-    size_t n;
-} line;
-
-static void add(line *to, const char *format, ...) LEAT_PRINTF(2, 3);
-static void add(line *to, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(to->text + to->n, sizeof to->text - to->n, format, args);
-    va_end(args);
-    to->n += n > 0 ? (size_t)n : 0;
-    if (to->n >= sizeof to->text)
-        to->n = sizeof to->text - 1;
-}
+enum { TEXT = 1024 };
 
 /* Formats a number; whole ones in groups of three digits. */
 static leat_figure figure_of(double value)
@@ -112,14 +96,14 @@ static leat_figure figure_of(double value)
     return figure;
 }
 
-static void add_range(line *to, const char *before, const leat_census_range *range,
+static void add_range(char text[TEXT], const char *before, const leat_census_range *range,
                       const char *after)
 {
     if (range->low == range->high)
-        add(to, "%s%s%s", before, figure_of(range->low).text, after);
+        leat_files_append(text, TEXT, "%s%s%s", before, figure_of(range->low).text, after);
     else
-        add(to, "%s%s to %s%s", before, figure_of(range->low).text, figure_of(range->high).text,
-            after);
+        leat_files_append(text, TEXT, "%s%s to %s%s", before, figure_of(range->low).text,
+                          figure_of(range->high).text, after);
 }
 
 enum { COLUMN = 36 }; /* of the texts */
@@ -129,46 +113,50 @@ static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PN
 
 static void print_feature(const leat_census_feature *f, uint64_t records)
 {
-    line text = { 0 };
+    char text[TEXT] = "";
     char head[300];
     if (f->values.n && (f->values.low != 1 || f->values.high != 1))
-        add_range(&text, "", &f->values, " values ");
+        add_range(text, "", &f->values, " values ");
     if (f->bytes.n)
-        add_range(&text, "", &f->bytes, " bytes");
+        add_range(text, "", &f->bytes, " bytes");
     if (f->numbers.n)
-        add_range(&text, "", &f->numbers, "");
+        add_range(text, "", &f->numbers, "");
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
         if (f->images[i])
-            add(&text, ", %s %s", leat_figure_count(f->images[i]).text, shown_names[i]);
+            leat_files_append(text, TEXT, ", %s %s", leat_figure_count(f->images[i]).text,
+                              shown_names[i]);
     if (f->height.n) {
-        add_range(&text, ", height ", &f->height, "");
-        add_range(&text, ", width ", &f->width, "");
+        add_range(text, ", height ", &f->height, "");
+        add_range(text, ", width ", &f->width, "");
     }
     if (f->records != records)
-        add(&text, ", in %s records only", leat_figure_count(f->records).text);
+        leat_files_append(text, TEXT, ", in %s records only", leat_figure_count(f->records).text);
     snprintf(head, sizeof head, "  %-24s %-6s", leat_terminal_name(f->name), kind_name(f));
-    leat_terminal_entry(stdout, head, COLUMN, text.text);
+    leat_terminal_entry(stdout, head, COLUMN, text);
 }
 
 /* Prints which decoder reads the JPEG files, which decides the speed of reading. */
 static void print_jpeg(const leat_census_feature *f)
 {
-    line text = { 0 };
+    char text[TEXT] = "";
     if (!f->images[LEAT_IMAGE_JPEG])
         return;
-    add(&text, "JPEG: %s by leat's own decoder", leat_figure_count(f->own_decoder).text);
-    add(&text, " (%s seekable", leat_figure_count(f->restart_markers + f->side_index).text);
+    leat_files_append(text, TEXT, "JPEG: %s by leat's own decoder",
+                      leat_figure_count(f->own_decoder).text);
+    leat_files_append(text, TEXT, " (%s seekable",
+                      leat_figure_count(f->restart_markers + f->side_index).text);
     if (f->restart_markers)
-        add(&text, ", %s by restart markers", leat_figure_count(f->restart_markers).text);
+        leat_files_append(text, TEXT, ", %s by restart markers",
+                          leat_figure_count(f->restart_markers).text);
     if (f->side_index)
-        add(&text, ", %s by an index", leat_figure_count(f->side_index).text);
-    add(&text, "), %s by libjpeg-turbo",
-        leat_figure_count(f->images[LEAT_IMAGE_JPEG] - f->own_decoder).text);
+        leat_files_append(text, TEXT, ", %s by an index", leat_figure_count(f->side_index).text);
+    leat_files_append(text, TEXT, "), %s by libjpeg-turbo",
+                      leat_figure_count(f->images[LEAT_IMAGE_JPEG] - f->own_decoder).text);
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
-        add(&text, "%s%s: %s", i ? ", " : " (", f->reasons[i].text,
-            leat_figure_count(f->reasons[i].n).text);
-    add(&text, "%s", f->reasons[0].n ? ")" : "");
-    leat_terminal_entry(stdout, "", COLUMN, text.text);
+        leat_files_append(text, TEXT, "%s%s: %s", i ? ", " : " (", f->reasons[i].text,
+                          leat_figure_count(f->reasons[i].n).text);
+    leat_files_append(text, TEXT, "%s", f->reasons[0].n ? ")" : "");
+    leat_terminal_entry(stdout, "", COLUMN, text);
 }
 
 static void print_labels(const leat_census *census)

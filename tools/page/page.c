@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
 #include "page_kinds.h"
 
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
@@ -319,8 +320,8 @@ const leat_page_kind *leat_page_kind_of(const json_t *json)
 
 const char *leat_page_kind_list(char *text, size_t size)
 {
-    size_t used = 0;
-    for (int i = 0; i < N_KINDS && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", kinds[i].command);
+    *text = 0;
+    for (int i = 0; i < N_KINDS; i++)
+        leat_files_append(text, size, "%s%s", i ? ", " : "", kinds[i].command);
     return text;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "page_kinds.h"
 
@@ -55,25 +56,25 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
     if (!(then > 0))
         return;
     const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
-    int n = snprintf(change->gain, sizeof change->gain,
-                     "%s%s%.60s: %s as fast, %s instead of %s per step",
-                     verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-                     : why        ? "only predicted, not tried"
-                                  : "tried in short runs",
-                     why ? ", because " : "", why ? why : "", leat_figure_times(times).text,
-                     leat_figure_unit(ms, "ms").text, leat_figure_unit(step, "ms").text);
+    char *const gain = change->gain;
+    const size_t size = sizeof change->gain;
+    snprintf(gain, size, "%s%s%.60s: %s as fast, %s instead of %s per step",
+             verified > 0 ? simulated ? "measured (simulated device)" : "measured"
+             : why        ? "only predicted, not tried"
+                          : "tried in short runs",
+             why ? ", because " : "", why ? why : "", leat_figure_times(times).text,
+             leat_figure_unit(ms, "ms").text, leat_figure_unit(step, "ms").text);
     if (rate > 0)
-        n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
-                      ", %s instead of %s samples/s", leat_figure_number(rate * times).text,
-                      leat_figure_number(rate).text);
+        leat_files_append(gain, size, ", %s instead of %s samples/s",
+                          leat_figure_number(rate * times).text, leat_figure_number(rate).text);
     double low, high;
     leat_fields_interval(from, "gain_range", &low, &high);
     if (!(verified > 0) && why && low < high)
-        n += snprintf(change->gain + n, sizeof change->gain - (size_t)n, "; likely %s to %s",
-                      leat_figure_times(1 + low).text, leat_figure_times(1 + high).text);
+        leat_files_append(gain, size, "; likely %s to %s", leat_figure_times(1 + low).text,
+                          leat_figure_times(1 + high).text);
     if (verified > 0)
-        snprintf(change->gain + n, sizeof change->gain - (size_t)n, " (predicted: %s)",
-                 leat_figure_times(times_of(json, from)).text);
+        leat_files_append(gain, size, " (predicted: %s)",
+                          leat_figure_times(times_of(json, from)).text);
 }
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
@@ -281,8 +282,7 @@ static void put_without_gain(leat_page *page, const json_t *json)
     char text[1200] = "";
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *const one = json_string_value(json_array_get(list, i));
-        const size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, "%s%.200s", n ? "; " : "", one ? one : "?");
+        leat_files_append(text, sizeof text, "%s%.200s", *text ? "; " : "", one ? one : "?");
     }
     leat_page_fact(page, "No gain from", text);
 }
@@ -299,10 +299,9 @@ static void put_left_out(leat_page *page, const json_t *json)
     char text[200] = "";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const double count = leat_fields_number(from, rows[i][0]);
-        const size_t n = strlen(text);
         if (count > 0 && count < 1e6) {
-            snprintf(text + n, sizeof text - n, "%s", n ? ", " : "");
-            snprintf(text + strlen(text), sizeof text - strlen(text), rows[i][1], count);
+            leat_files_append(text, sizeof text, "%s", *text ? ", " : "");
+            leat_files_append(text, sizeof text, rows[i][1], count);
         }
     }
     leat_page_fact(page, "Changes left out", text);

@@ -3,6 +3,7 @@
  * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
 #include <string.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "page_kinds.h"
 
@@ -10,12 +11,10 @@
 static const char *set_text(const json_t *one, char text[300])
 {
     const json_t *const sets = leat_fields_list(one, "set");
-    size_t used = 0;
     text[0] = 0;
-    for (size_t i = 0; i < json_array_size(sets) && used < 260; i++) {
+    for (size_t i = 0; i < json_array_size(sets) && strlen(text) < 260; i++) {
         const char *const set = json_string_value(json_array_get(sets, i));
-        used += (size_t)snprintf(text + used, 300 - used, "%s%.120s", used ? ", " : "",
-                                 set ? set : "?");
+        leat_files_append(text, 300, "%s%.120s", *text ? ", " : "", set ? set : "?");
     }
     return *text ? text : strcpy(text, "?");
 }

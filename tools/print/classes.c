@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files.h"
+
 const char *leat_classes_text(const leat_metrics *metrics, char text[LEAT_CLASSES_TEXT])
 {
     const struct {
@@ -13,15 +15,13 @@ const char *leat_classes_text(const leat_metrics *metrics, char text[LEAT_CLASSE
     } shares[] = { { "precision", metrics->precision },
                    { "recall", metrics->recall },
                    { "F1", metrics->f1 } };
-    int n = 0;
     *text = 0;
     for (int i = 0; i < 3; i++)
         if (!isnan(shares[i].value))
-            n += snprintf(text + n, (size_t)(LEAT_CLASSES_TEXT - n), "%s%s %.2f %%", n ? ", " : "",
-                          shares[i].name, shares[i].value * 100);
+            leat_files_append(text, LEAT_CLASSES_TEXT, "%s%s %.2f %%", *text ? ", " : "",
+                              shares[i].name, shares[i].value * 100);
     if (!isnan(metrics->auc))
-        snprintf(text + n, (size_t)(LEAT_CLASSES_TEXT - n), "%sAUC %.4f", n ? ", " : "",
-                 metrics->auc);
+        leat_files_append(text, LEAT_CLASSES_TEXT, "%sAUC %.4f", *text ? ", " : "", metrics->auc);
     return text;
 }
 
@@ -41,15 +41,14 @@ void leat_classes_add(json_t *list, int64_t i, const char *name, const leat_scor
 
 void leat_classes_note(leat_classes_absent *absent, int64_t i, const leat_score_class *class)
 {
-    const size_t length = strlen(absent->list);
     absent->all++;
     if (class->samples > 0)
         return;
     if (absent->n < 8)
-        snprintf(absent->list + length, sizeof absent->list - length, "%s%lld", length ? ", " : "",
-                 (long long)i);
+        leat_files_append(absent->list, sizeof absent->list, "%s%lld", absent->n ? ", " : "",
+                          (long long)i);
     else if (absent->n == 8)
-        snprintf(absent->list + length, sizeof absent->list - length, " …");
+        leat_files_append(absent->list, sizeof absent->list, " …");
     absent->n++;
 }
 

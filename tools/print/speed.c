@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "terminal.h"
 
@@ -139,13 +140,11 @@ void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sa
 static void largest_text(const leat_recorded *r, char *text, size_t size)
 {
     enum { MOST = 3 };
-    size_t n = 0;
     *text = 0;
-    for (int32_t i = 0; i < r->n_largest && i < MOST && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%.0f %% %.40s",
-                              i ? ", " : "; most of the kernels' time: ",
-                              100 * r->largest[i].seconds / r->kernel_seconds,
-                              leat_terminal_name(r->largest[i].name));
+    for (int32_t i = 0; i < r->n_largest && i < MOST; i++)
+        leat_files_append(text, size, "%s%.0f %% %.40s", i ? ", " : "; most of the kernels' time: ",
+                          100 * r->largest[i].seconds / r->kernel_seconds,
+                          leat_terminal_name(r->largest[i].name));
 }
 
 void leat_speed_print_recorded(const char *name, const leat_recorded *r, const leat_meter *meter)

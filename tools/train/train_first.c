@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
 
@@ -172,8 +173,8 @@ void leat_train_first_print(const leat_train_run *t)
     const double more = f->first.seconds - f->later.seconds;
     for (int i = 0; i < N_PARTS; i++)
         if (fabs(s[i]) >= SHOWN * more)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %s",
-                     *text ? ", " : ": ", parts[i].text, time_text(s[i]).text);
+            leat_files_append(text, sizeof text, "%s%s %s", *text ? ", " : ": ", parts[i].text,
+                              time_text(s[i]).text);
     if (f->first.disk > f->later.disk)
         snprintf(disk, sizeof disk, "; %s came from disks in it, %s in a later one",
                  leat_figure_bytes(f->first.disk).text, leat_figure_bytes(f->later.disk).text);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files.h"
+
 enum { LISTED = 64 };
 
 static int64_t eval_batches(const leat_train_run *t)
@@ -88,12 +90,11 @@ static void list_records(const leat_plan *plan, int64_t batch, char *text, size_
 {
     uint64_t records[RECORDS_SHOWN];
     const int64_t n = leat_plan_records(plan, batch, records, RECORDS_SHOWN);
-    size_t used = (size_t)snprintf(text, size, "; its %lld records are ", (long long)n);
+    snprintf(text, size, "; its %lld records are ", (long long)n);
     for (int64_t i = 0; i < n && i < RECORDS_SHOWN; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? ", " : "",
-                                 (unsigned long long)records[i]);
+        leat_files_append(text, size, "%s%llu", i ? ", " : "", (unsigned long long)records[i]);
     if (n > RECORDS_SHOWN)
-        snprintf(text + used, size - used, ", ...");
+        leat_files_append(text, size, ", ...");
 }
 
 int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int rc,

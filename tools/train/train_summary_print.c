@@ -3,17 +3,16 @@
 
 #include <string.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
 
 /* "32 x 32 x 64" */
 static const char *shape_text(const leat_shape *shape, char text[64])
 {
-    int n = 0;
     *text = 0;
-    for (int32_t i = 0; i < shape->rank && n < 40; i++)
-        n +=
-            snprintf(text + n, 64 - (size_t)n, "%s%lld", i ? " x " : "", (long long)shape->dims[i]);
+    for (int32_t i = 0; i < shape->rank && strlen(text) < 40; i++)
+        leat_files_append(text, 64, "%s%lld", i ? " x " : "", (long long)shape->dims[i]);
     return text;
 }
 
