@@ -204,6 +204,9 @@ LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64
 /* Waits for all enqueued steps and gives the mean loss and accuracy over the training samples since
  * the last call, each computed before its step's update; NaN if there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
+/* The same without resetting, where a run ends within an epoch: a checkpoint has the sums, and a resumed run goes on with
+ * them. */
+LEAT_API int leat_trainer_metrics_within(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 
 /* The same without resetting and without waiting, for progress reports. NaN on devices other than the CPU,
  * where it is not known without waiting. */

@@ -61,7 +61,7 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
 {
     leat_net_sums s;
     const int rc = trainer->backend->sums(trainer->net, false, &s, err);
-    if (rc == LEAT_OK && !isfinite(s.loss))
+    if (rc == LEAT_OK && !isfinite(s.loss + trainer->carried.loss))
         return leat_fail(err, LEAT_E_DATA,
                          "the loss is not a finite number, so the weights are not saved");
     if (rc == LEAT_OK)

@@ -35,7 +35,7 @@ static int take_sums(leat_trainer *trainer, leat_net_sums *out, leat_error *err)
     return rc < 0 ? rc : trainer->backend->sums(trainer->net, true, out, err);
 }
 
-int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
+int leat_trainer_metrics_within(leat_trainer *trainer, leat_metrics *out, leat_error *err)
 {
     if (!trainer || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -44,9 +44,17 @@ int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *e
     const int rc = take_sums(trainer, &sums, err);
     if (rc < 0)
         return rc;
-    *out = means(trainer, add(trainer->carried, sums));
-    trainer->carried = (leat_net_sums){ 0 };
+    trainer->carried = add(trainer->carried, sums);
+    *out = means(trainer, trainer->carried);
     return LEAT_OK;
+}
+
+int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
+{
+    const int rc = leat_trainer_metrics_within(trainer, out, err);
+    if (rc == LEAT_OK)
+        trainer->carried = (leat_net_sums){ 0 };
+    return rc;
 }
 
 void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)

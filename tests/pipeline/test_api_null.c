@@ -317,6 +317,7 @@ TEST(trainers)
     REFUSED(leat_trainer_repeat(NULL, NULL, 1, &err));
     leat_trainer_so_far(NULL, NULL);
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
+    REFUSED(leat_trainer_metrics_within(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
     REFUSED(leat_trainer_start_at(NULL, 0, &err));
     REFUSED(leat_trainer_whiten(NULL, NULL, &err));

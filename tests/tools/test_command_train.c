@@ -126,6 +126,38 @@ TEST(launches_and_copies_are_told)
     expect_in(out, "(simulated)\n");
 }
 
+/* --steps ends within an epoch: nothing is kept of a run whose losses are not finite, and what failed is said once. */
+TEST(a_run_that_ends_within_an_epoch_keeps_what_is_sound)
+{
+    static const struct {
+        const char *eval, *settings;
+        int kept;
+    } cases[] = {
+        { "1,2,x", "", 1 },
+        { "3e38,-3e38,x", "", 0 }, /* the loss of the evaluation is not finite */
+        { "1,2,x", "--set 'train.optimizer={sgd: {learning_rate: 1e6}}'", 0 },
+    };
+    static const char features[] =
+        "features: {image: [a, b], label: {columns: c, classes: [x, y]}}";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell(
+            "printf 'a,b,c\\n1,2,x\\n3,1,y\\n2,2,x\\n0,1,y\\n' >few.csv && "
+            "printf 'a,b,c\\n%s\\n' >eval.csv && cat >few.yaml <<'end'\n"
+            "source: {csv: {files: few.csv, %s}}\n"
+            "pipeline: [{batch: 1}]\n"
+            "eval: {source: {csv: {files: eval.csv, %s}}, pipeline: [{batch: 1}]}\n"
+            "train: {input: image, target: label, epochs: 2, model: [{dense: {units: 8}}, "
+            "{dense: {units: 8}}, {dense: {units: 2}}], loss: softmax_cross_entropy, optimizer: "
+            "{sgd: {learning_rate: 0.1}}}\nend",
+            cases[i].eval, features, features));
+        const int rc = shell("$L train few.yaml --steps 3 --checkpoint c -q %s", cases[i].settings);
+        assert_int_equal(rc, cases[i].kept ? 0 : 1);
+        assert_null(strstr(err, "the run goes on"));
+        assert_int_equal(count_files("c/step-*"), cases[i].kept);
+        expect_success(shell("rm -rf c"));
+    }
+}
+
 TEST(a_loss_that_is_not_finite_stops_the_run)
 {
     make_pipeline();

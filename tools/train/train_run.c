@@ -158,7 +158,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
                            .first = !t->has_epoch,
                            .flops_per_sample =
                                leat_trainer_get_info(t->trainer)->flops_per_sample };
-    int rc = leat_trainer_metrics(t->trainer, &e.train, err);
+    int rc =
+        (whole ? leat_trainer_metrics : leat_trainer_metrics_within)(t->trainer, &e.train, err);
     const int64_t end_ns = leat_host_now_ns();
     e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
     if (rc == LEAT_OK) {
@@ -247,8 +248,6 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
-    if (*end && !last) /* with the sums of the epoch so far, which end_epoch() takes */
-        leat_train_keep_step(&t->keep, t->steps, true);
     if (last || *end)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
