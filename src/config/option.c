@@ -105,7 +105,8 @@ static int set_f32(const leat_option *row, const char *name, void *to, const cha
     if (rc)
         return rc;
     const float rounded = (float)value;
-    if ((isinf(rounded) && !isinf(value)) || (rounded == 0 && value != 0))
+    const bool is_zero = strcspn(text, "123456789") >= strcspn(text, "eE"); /* 1e-400 is none */
+    if ((isinf(rounded) && !isinf(value)) || (rounded == 0 && !is_zero))
         return leat_fail(err, LEAT_E_CONFIG, "%s does not fit a 32-bit float: %.*s", name,
                          LEAT_OPTION_GOT_MAX, text);
     *(float *)to = rounded;

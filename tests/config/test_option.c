@@ -183,6 +183,7 @@ TEST(bad_values)
         { "p", "1e", "a number" },
         { "p", "0x1p-1", "a number" },
         { "p", "1e-60", "does not fit a 32-bit float" },
+        { "p", "1e-400", "does not fit a 32-bit float" },
         { "rate", "-1", "rate must be at least 0, got -1" },
         { "rate", "1e999", "rate must be at least 0, got 1e999" },
         { "memory", "64 XB", "memory must be a size (4096, 64 KiB, 2 GiB) between 0 and 1 TiB" },
