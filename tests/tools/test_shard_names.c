@@ -4,8 +4,56 @@
  * a set of another size under the same PREFIX is refused. */
 #include "fixtures/own_folder.h"
 
+#include <fcntl.h>
+
+#include "convert/convert.h"
 #include "convert/file_set.h"
 #include "formats/shard_set.h"
+
+static int n_looks; /* at the files of a set of 64 */
+
+/* In place of the C library's. */
+int stat(const char *path, struct stat *out)
+{
+    n_looks += strstr(path, "-of-00064.tfrecord") != NULL;
+    return fstatat(AT_FDCWD, path, out, 0);
+}
+
+static int looks_of(const char *files)
+{
+    char source[2000];
+    leat_error err = { 0 };
+    snprintf(source, sizeof source, "{files: %s, features: {x: a}}", files);
+    const char *const arguments[] = { source };
+    const leat_convert_source how = { .kind = "csv",
+                                      .arguments = arguments,
+                                      .n_arguments = 1,
+                                      .prefix = in_folder("csv/x"),
+                                      .n_shards = 64,
+                                      .threads = -1,
+                                      .progress = LEAT_PROGRESS_OFF };
+    n_looks = 0;
+    if (leat_convert_source_run(&how, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    return n_looks;
+}
+
+/* However many files are read. */
+TEST(files_that_are_replaced_are_looked_at_once)
+{
+    char list[1800] = "", text[1000] = "a\n";
+    for (int i = 0; i < 100; i++)
+        snprintf(text + strlen(text), 8, "%d\n", i);
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "csv/%d.csv", i);
+        put_text(name, text);
+        snprintf(list + strlen(list), 64, "%s%s", i ? ", " : "[", in_folder(name));
+    }
+    looks_of(in_folder("csv/0.csv")); /* now they are there */
+    const int of_one = looks_of(in_folder("csv/0.csv"));
+    assert_int_equal(looks_of(strcat(list, "]")), of_one);
+}
 
 TEST(names_of_any_number)
 {

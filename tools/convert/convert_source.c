@@ -105,51 +105,51 @@ static int open_config(const leat_convert *c, leat_config **out, leat_error *err
 
 /* --- its files ---------------------------------------------------------------------------------- */
 
-/* Refuses what the value of this path names, if it is a file of the new set. Other values name no file. */
-static int check_value(const struct job *job, const leat_config *config, const char *path,
-                       leat_error *err)
+/* Adds the files that the value of this path names, or the entries of its list. Other values name no file. */
+static void find_files(const leat_config *config, const char *path, leat_paths *files)
 {
     char at[1000], text[4096];
-    const char *const pattern = text;
-    int rc = LEAT_OK;
-    for (int i = -1; rc == LEAT_OK; i++) { /* -1: the value itself, if it is no list */
-        leat_paths found;
+    for (int i = -1;; i++) { /* -1: the value itself, if it is no list */
         snprintf(at, sizeof at, i < 0 ? "%s" : "%s[%d]", path, i);
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             break;
-        if (leat_paths_expand(&found, &pattern, 1, NULL) == LEAT_OK)
-            rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
-                                              (const char *const *)found.items, found.n, err);
-        leat_paths_close(&found);
+        leat_paths_add(files, text, NULL);
     }
-    return rc;
 }
 
 /* The same with all options of a source, and with the sources that it combines. */
-static int check_apart(const struct job *job, const leat_config *config, const char *path,
-                       leat_error *err)
+static void find_sources(const leat_config *config, const char *path, leat_paths *files)
 {
     char at[900], text[64];
-    int rc = LEAT_OK;
-    for (size_t k = 0; leat_source_kind(k) && rc == LEAT_OK; k++) {
+    for (size_t k = 0; leat_source_kind(k); k++) {
         const leat_kind *const kind = leat_source_kind(k);
         snprintf(at, sizeof at, "%s.%s", path, kind->name);
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             continue;
-        rc = check_value(job, config, at, err);
-        for (const leat_option *option = kind->options; option->name && rc == LEAT_OK; option++) {
+        find_files(config, at, files);
+        for (const leat_option *option = kind->options; option->name; option++) {
             snprintf(at, sizeof at, "%s.%s.%s", path, kind->name, option->name);
-            rc = check_value(job, config, at, err);
+            find_files(config, at, files);
         }
-        for (int i = 0; !is_plain(kind) && rc == LEAT_OK; i++) {
+        for (int i = 0; !is_plain(kind); i++) {
             snprintf(at, sizeof at, "%s.%s.sources[%d]", path, kind->name, i);
             if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
                 snprintf(at, sizeof at, "%s.%s[%d]", path, kind->name, i); /* the bare list */
             if (strlen(at) > 800 || leat_config_get(config, at, text, sizeof text, NULL) < 0)
                 break;
-            rc = check_apart(job, config, at, err);
+            find_sources(config, at, files);
         }
     }
+}
+
+/* Refuses a source that reads a file of the new set. */
+static int check_apart(const struct job *job, const leat_config *config, leat_error *err)
+{
+    leat_paths files = { 0 };
+    find_sources(config, "source", &files);
+    const int rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
+                                                (const char *const *)files.items, files.n, err);
+    leat_paths_close(&files);
     return rc;
 }
 
@@ -168,7 +168,7 @@ static int open_plan(struct job *job, leat_error *err)
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
     if (rc >= 0)
-        rc = check_apart(job, config, "source", err);
+        rc = check_apart(job, config, err);
     leat_config_close(&config);
     return rc;
 }

@@ -47,7 +47,7 @@ static int add_listed(leat_paths *paths, const char *name, leat_error *err)
     return rc;
 }
 
-static int expand(leat_paths *paths, const char *pattern, leat_error *err)
+int leat_paths_add(leat_paths *paths, const char *pattern, leat_error *err)
 {
     glob_t found = { 0 };
     int rc = LEAT_OK;
@@ -87,7 +87,7 @@ int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat
     int rc = LEAT_OK;
     *out = (leat_paths){ 0 };
     for (int i = 0; i < n && rc == LEAT_OK; i++)
-        rc = expand(out, arguments[i], err);
+        rc = leat_paths_add(out, arguments[i], err);
     return rc;
 }
 
