@@ -13,7 +13,7 @@
 enum { SHARDS = 200 };
 
 static atomic_int n_syncs, n_at_once, most_at_once;
-static int fails_at; /* this sync and all later ones fail; 0: none */
+static atomic_int fails_at; /* this sync and all later ones fail; 0: none */
 
 /* In place of the C library's: a disk that takes 3 ms. */
 int fsync(int fd)
@@ -27,7 +27,8 @@ int fsync(int fd)
     atomic_fetch_sub(&n_at_once, 1);
     const int number = atomic_fetch_add(&n_syncs, 1) + 1;
     errno = EIO;
-    return fails_at && number >= fails_at ? -1 : 0;
+    const int fails = atomic_load(&fails_at);
+    return fails && number >= fails ? -1 : 0;
 }
 
 /* A record a shard. */
@@ -41,15 +42,15 @@ static int write_set(const char *prefix, int fails, leat_error *err)
     int rc = leat_record_shards_open(&s, err);
     if (rc == LEAT_OK)
         rc = leat_record_shards_lock(&s, err);
-    fails_at = fails;
+    atomic_store(&fails_at, fails);
     atomic_store(&n_syncs, 0);
     atomic_store(&most_at_once, 0);
     for (int i = 0; i < SHARDS && rc == LEAT_OK; i++)
         rc = leat_record_shards_write(&s, &i, sizeof i, err);
     if (rc == LEAT_OK)
         rc = leat_record_shards_commit(&s, err);
-    fails_at = 0;
     leat_record_shards_close(&s);
+    atomic_store(&fails_at, 0);
     leat_progress_fini(&progress);
     return rc;
 }
