@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * shard_commits.c: a few threads that mostly wait for the disk. They start when all others are busy, so that large shards,
- * which are rarely complete at the same time, need one. */
+ * which are rarely complete at the same time, need one. A short queue, so that on a busy machine the conversion need not
+ * wait for a thread to wake up. */
 #include "shard_commits.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { THREADS_MOST = 16 };
+enum { THREADS_MOST = 16, QUEUE = 16 };
 
 struct shard_commit {
     leat_tfrecord_writer *writer;
@@ -17,14 +18,15 @@ struct shard_commit {
 
 struct leat_shard_commits {
     pthread_mutex_t lock;
-    pthread_cond_t came;      /* `next` was filled, or `end` is set: for one thread, or all */
-    pthread_cond_t went;      /* `next` was emptied, or no thread is busy */
-    struct shard_commit next; /* [lock] writer NULL: none waits for a thread */
-    int n_threads, n_busy;    /* [lock] */
-    bool end;                 /* [lock] threads return when nothing is left */
-    int rc;                   /* [lock] of the first shard that failed */
-    int32_t failed;           /* [lock] its number */
-    leat_format_error why;    /* [lock] */
+    pthread_cond_t came; /* a shard came, or `end` is set: for one thread, or all */
+    pthread_cond_t went; /* the queue is no longer full, or nothing is left to do */
+    struct shard_commit queue[QUEUE];
+    int first, n_waiting;            /* [lock] in the queue */
+    int n_threads, n_busy;           /* [lock] */
+    bool end;                        /* [lock] threads return when nothing is left */
+    int rc;                          /* [lock] of the first shard that failed */
+    int32_t failed;                  /* [lock] its number */
+    leat_format_error why;           /* [lock] */
     pthread_t threads[THREADS_MOST]; /* [adding thread, under lock] */
 };
 
@@ -47,18 +49,19 @@ static void *work(void *argument)
     leat_shard_commits *const c = argument;
     pthread_mutex_lock(&c->lock);
     for (;;) {
-        while (!c->next.writer && !c->end)
+        while (!c->n_waiting && !c->end)
             pthread_cond_wait(&c->came, &c->lock);
-        if (!c->next.writer)
+        if (!c->n_waiting)
             break;
-        const struct shard_commit one = c->next;
-        c->next.writer = NULL;
+        const struct shard_commit one = c->queue[c->first];
+        c->first = (c->first + 1) % QUEUE;
         c->n_busy++;
-        pthread_cond_broadcast(&c->went);
+        if (c->n_waiting-- == QUEUE)
+            pthread_cond_broadcast(&c->went);
         pthread_mutex_unlock(&c->lock);
         commit(c, one);
         pthread_mutex_lock(&c->lock);
-        if (--c->n_busy == 0)
+        if (--c->n_busy == 0 && !c->n_waiting)
             pthread_cond_broadcast(&c->went);
     }
     pthread_mutex_unlock(&c->lock);
@@ -81,14 +84,14 @@ int leat_shard_commits_add(leat_shard_commits *c, leat_tfrecord_writer *writer, 
 {
     const struct shard_commit one = { writer, shard };
     pthread_mutex_lock(&c->lock);
-    while (c->next.writer)
+    while (c->n_waiting == QUEUE)
         pthread_cond_wait(&c->went, &c->lock);
-    if (c->n_busy == c->n_threads && c->n_threads < THREADS_MOST &&
+    if (c->n_busy + c->n_waiting >= c->n_threads && c->n_threads < THREADS_MOST &&
         pthread_create(&c->threads[c->n_threads], NULL, work, c) == 0)
         c->n_threads++;
     const bool handed = c->n_threads > 0;
     if (handed) {
-        c->next = one;
+        c->queue[(c->first + c->n_waiting++) % QUEUE] = one;
         pthread_cond_signal(&c->came);
     }
     const int rc = c->rc;
@@ -102,7 +105,7 @@ int leat_shard_commits_add(leat_shard_commits *c, leat_tfrecord_writer *writer, 
 int leat_shard_commits_end(leat_shard_commits *c, int32_t *shard, leat_format_error *why)
 {
     pthread_mutex_lock(&c->lock);
-    while (c->next.writer || c->n_busy)
+    while (c->n_waiting || c->n_busy)
         pthread_cond_wait(&c->went, &c->lock);
     const int rc = c->rc;
     *shard = c->failed;
