@@ -324,7 +324,7 @@ TEST(without_memory_workers_read)
 static void check_advice(const char *decision, const char *stages)
 {
     char engine[64] = "";
-    float number;
+    float number = 0;
     const char *const advice = strstr(decision, "engine.memory: ");
     assert_true(advice && sscanf(advice, "engine.memory: %f MB keeps", &number) == 1);
     snprintf(engine, sizeof engine, "memory: %.2fMB", (double)number);
