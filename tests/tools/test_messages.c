@@ -325,7 +325,7 @@ static const struct {
     { "doctor c.yaml --step-ms 45 --devices cpu,sim", { "--step-ms" } },
     { "doctor c.yaml --step-ms -1", { "step-ms" } },
     { "doctor c.yaml --devices cpu", { "--devices 'cpu': two devices" } },
-    { "doctor c.yaml --devices cpu,cpu", { "both devices are cpu" } },
+    { "doctor c.yaml --devices cpu,cpu", { "--devices 'cpu,cpu'", "given twice" } },
     { "doctor c.yaml --devices cpu,sim --verify", { "--verify", "do not go with it" } },
     { "plan c.yaml --device 'sim:{measured: c.yaml}'", { "copy rates", "gpu_check" } },
     { "plan c.yaml --device sim:{",
