@@ -88,17 +88,17 @@ class _Passes:
 
 
 def _rows(batch):
-    """Samples of a batch: the length of its first tensor."""
+    """Samples of a batch: the length of its first tensor; at least 1."""
     if hasattr(batch, "rows"):
-        return batch.rows
+        return max(1, batch.rows)
     while isinstance(batch, (dict, list, tuple)) and len(batch):
         if not isinstance(batch, dict) and not hasattr(batch[0], "__len__") and not hasattr(batch[0], "shape"):
             return len(batch)
         batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
     shape = getattr(batch, "shape", None)
     if shape is not None:
-        return int(shape[0]) if len(shape) else 1
-    return len(batch) if hasattr(batch, "__len__") else 1
+        return max(1, int(shape[0])) if len(shape) else 1
+    return max(1, len(batch)) if hasattr(batch, "__len__") else 1
 
 
 # --- runs -----------------------------------------------------------------------------------------

@@ -71,6 +71,19 @@ class Watch(unittest.TestCase):
         # 10 settle, and the first of each pass has a wait of its own kind
         self.assertEqual(w.n_steps, 3 * 19 - _watch.SETTLE)
 
+    def test_what_a_step_costs(self):
+        """Less than a microsecond of this thread's CPU time."""
+
+        def cost(batches):
+            at = time.thread_time_ns()
+            for _ in batches:
+                pass
+            return time.thread_time_ns() - at
+
+        n = 20000
+        costs = [(cost(leat.watch(range(n), device="cpu")) - cost(range(n))) / n for _ in range(5)]
+        self.assertLess(min(costs), 1000)
+
     def test_shares(self):
         with leat.watch(Slow(60, 4)) as w:
             for _ in w:
@@ -233,7 +246,8 @@ class Doctor(unittest.TestCase):
 
     def test_rows(self):
         x = np.zeros((5, 2))
-        for batch, n in ((x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1)):
+        for batch, n in ((x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1),
+                         ([], 1), ({}, 1), (x[:0], 1)):
             self.assertEqual(_doctor._rows(batch), n, batch)
 
     def test_leats_own_loader(self):
