@@ -25,13 +25,13 @@ static int looks_of(const char *files)
     leat_error err = { 0 };
     snprintf(source, sizeof source, "{files: %s, features: {x: a}}", files);
     const char *const arguments[] = { source };
-    const leat_convert_source how = { .kind = "csv",
-                                      .arguments = arguments,
-                                      .n_arguments = 1,
-                                      .prefix = in_folder("csv/x"),
-                                      .n_shards = 64,
-                                      .threads = -1,
-                                      .progress = LEAT_PROGRESS_OFF };
+    const leat_convert how = { .kind = "csv",
+                               .inputs = arguments,
+                               .n_inputs = 1,
+                               .prefix = in_folder("csv/x"),
+                               .n_shards = 64,
+                               .threads = -1,
+                               .progress = LEAT_PROGRESS_OFF };
     n_looks = 0;
     if (leat_convert_source_run(&how, &err) != LEAT_OK)
         fail_msg("%s", err.message);
