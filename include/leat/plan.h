@@ -59,10 +59,11 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
-/* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or `classes` of a CSV
- * file; NULL: unknown. Valid until the plan is closed. */
+/* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the only feature of a
+ * CSV file with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
-/* When a file of the source last changed, ns since 1970; asks the file system about each. 0: unknown, or there are none. */
+/* When a file of the source last changed, ns since 1970; asks the file system about each. 0: unknown, there are none,
+ * or one is gone. */
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
  * no full stop; NULL past the end. Valid until the plan is closed. */

@@ -21,24 +21,26 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
     fprintf(to, ", gives %s\n", leat_nn_dims_text(&l->out, text, sizeof text));
 }
 
-/* Keys that change no weight, and those that have a line of their own. */
-static bool is_left_out(const char *key)
-{
-    static const char *const keys[] = { "model", "device",     "threads",      "graph",
+/* Keys that change no weight, and those that have a line of their own; and of `eval`, what changes no result. */
+static const char *const of_train[] = { "model", "device",     "threads",      "graph",
                                         "cuda",  "sync_every", "checkpoint",   "seed",
                                         "stop",  "accumulate", "micro_shards", "precision",
-                                        "engine" };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (!strcmp(keys[i], key))
-            return true;
-    return false;
+                                        NULL };
+static const char *const of_eval[] = { "engine", NULL };
+
+static bool is_among(const char *key, const char *const *keys)
+{
+    while (*keys && strcmp(*keys, key) != 0)
+        keys++;
+    return *keys != NULL;
 }
 
-/* A line for each entry. False: out of memory. */
-static bool describe_entries(FILE *to, const char *section, const leat_node *entries)
+/* A line for each entry but for those. False: out of memory. */
+static bool describe_entries(FILE *to, const char *section, const leat_node *entries,
+                             const char *const *left_out)
 {
     for (const leat_node *n = entries ? entries->first : NULL; n; n = n->next) {
-        if (is_left_out(n->key) || leat_node_is_null(n))
+        if (is_among(n->key, left_out) || leat_node_is_null(n))
             continue;
         const size_t length = leat_node_text(n, NULL, 0) + 1;
         char *const value = malloc(length);
@@ -58,7 +60,8 @@ char *leat_checkpoint_settings(const leat_node *train, const leat_node *eval)
     FILE *const to = open_memstream(&text, &size);
     if (!to)
         return NULL;
-    bool failed = !describe_entries(to, "train", train) || !describe_entries(to, "eval", eval);
+    bool failed = !describe_entries(to, "train", train, of_train) ||
+                  !describe_entries(to, "eval", eval, of_eval);
     failed |= ferror(to) != 0;
     if (fclose(to) == 0 && !failed)
         return text;

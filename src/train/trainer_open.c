@@ -520,12 +520,26 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     return open_for_plan(config, plan, device, NULL, out, err);
 }
 
+/* Deletes the lines of `eval`: ranks may name its files in their own way, and what they hold is compared elsewhere. */
+static char *without_eval(char *lines)
+{
+    static const char eval[] = "eval.";
+    for (char *line = lines; line && *line;) {
+        char *const next = line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+        if (strncmp(line, eval, sizeof eval - 1) != 0)
+            line = next;
+        else
+            memmove(line, next, strlen(next) + 1);
+    }
+    return lines;
+}
+
 /* All that the bits of a rank's gradients depend on but for the weights, which are compared at the first step; in new
  * memory. */
 static char *describe_rank(const leat_trainer *trainer, const leat_plan_info *plan)
 {
     char *text = NULL, onednn[96];
-    char *const model = leat_checkpoint_describe(trainer);
+    char *const model = without_eval(leat_checkpoint_describe(trainer));
     leat_dn_describe(onednn, sizeof onednn);
     if (!model ||
         asprintf(&text, "leat %s\nCPU %s\noneDNN %s\nrecords %llu\npipeline %016llx\n%s",

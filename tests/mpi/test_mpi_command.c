@@ -56,8 +56,8 @@ TEST(what_is_unlike_is_named)
         { "--steps 3", "has '--steps 3' where rank 0 has '--steps 0 (to the end)'" },
         { "--start-batch 2", "has 'first step 2' where rank 0 has 'first step 0'" },
         { "--set eval.source.tfrecord=x-*.tfrecord",
-          "has 'eval.source {tfrecord: x-*.tfrecord}' where rank 0 has 'eval.source {" },
-        { "--set eval.pipeline.batch.size=8", "has 'eval.pipeline " },
+          "has 'eval: records 240' where rank 0 has 'eval: records 60'" },
+        { "--set eval.pipeline.batch.size=8", "has 'eval: pipeline " },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_int_equal(shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 $L" CONFIG MPI

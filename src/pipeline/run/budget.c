@@ -14,6 +14,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -305,30 +306,48 @@ static bool shuffles_globally(const leat_order *order)
     return false;
 }
 
+/* All but files, in bytes, where no limit makes them less; 0: out of memory. */
+static int64_t others_at_most(const leat_budget_division *d)
+{
+    leat_budget *const free_of_limit = malloc(sizeof *free_of_limit);
+    leat_budget_division at = *d;
+    if (!free_of_limit)
+        return 0;
+    *free_of_limit = *d->out;
+    at.out = free_of_limit;
+    fit(&at, INT64_MAX, d->out->read_bytes);
+    const int64_t bytes = free_of_limit->total_bytes - free_of_limit->read_bytes;
+    free(free_of_limit);
+    return bytes;
+}
+
 /* Says what a shuffle costs whose files, or windows, do not fit, and what costs less. */
 static void decide_shuffle(const leat_budget_division *d)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     const bool is_global = shuffles_globally(&plan->order);
+    const leat_order_step *const blocks = is_global ? NULL : find_blocks(&plan->order);
     const uint64_t block = BLOCK_BYTES / (uint64_t)(plan->probe.mean_bytes + 1) + 1;
     const int64_t kept = blocks_bytes(plan, block, BLOCKS * block);
-    const int64_t all = (int64_t)plan->source->keep_bytes;
-    const int64_t parts = is_global ? all : parts_bytes(plan), needs = parts < all ? parts : all;
-    const int64_t others = b->total_bytes - b->read_bytes, share = KEEP_SHARE * needs;
-    const int64_t enough = share > needs + others ? share : needs + others;
+    const int64_t all = (int64_t)plan->source->keep_bytes, parts = blocks ? parts_bytes(plan) : all;
+    const int64_t needs = parts < all ? parts : all, share = b->limit_bytes / KEEP_SHARE;
+    const int64_t rest = b->limit_bytes - (b->total_bytes - b->read_bytes);
     char pieces[100] = "";
-    if (!would_keep(plan) || b->kept_bytes || !needs)
+    if (!would_keep(plan) || b->kept_bytes || !needs || !(is_global || blocks))
         return;
-    if (kept && kept <= b->limit_bytes / KEEP_SHARE &&
-        (is_global || find_blocks(&plan->order)->shuffle.streams == 1))
+    const int64_t with_others = needs + others_at_most(d);
+    const int64_t enough = with_others > KEEP_SHARE * needs ? with_others : KEEP_SHARE * needs;
+    if (kept && kept <= share && kept <= rest &&
+        (!blocks || (blocks->shuffle.streams == 1 && blocks->shuffle.block > block)))
         snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
                  (unsigned long long)block, leat_figure_bytes((double)kept).text);
     leat_budget_decide(b, "shuffle", 0, "",
                        "reads each record alone, with a call to the kernel: %s of files%s exceed "
-                       "half the limit. engine.memory: %s keeps them%s",
+                       "%s the limit. engine.memory: %s keeps them%s",
                        leat_figure_bytes((double)needs).text,
                        needs == all ? "" : ", for two windows,",
+                       needs > share ? "half" : "what the rest leaves of",
                        leat_figure_bytes(ROUND_UP * (double)enough).text, pieces);
 }
 

@@ -352,6 +352,8 @@ TEST(only_a_share_of_the_budget_is_for_files)
           "of files exceed half the limit" },
         { "memory: 4 MiB", "  - shuffle: {block: 1000, window: 2000}\n  - batch: 10\n", false,
           "of files, for two windows, exceed half the limit" },
+        { "memory: 9 MiB, threads: 4", "  - shuffle\n  - batch: 2000\n", false,
+          "what the rest leaves of the limit" },
         { "memory: 7 MiB", "  - batch: 10\n", false, "" },
         { "memory: 64 MiB, read_bytes: 1 MiB", "  - shuffle\n  - batch: 10\n", false, "" },
         { "memory: 64 MiB, io: direct", "  - shuffle\n  - batch: 10\n", false, "" },
