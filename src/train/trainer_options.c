@@ -126,6 +126,13 @@ static const leat_option cuda_table[] = {
     LEAT_OPTION_END
 };
 
+static const char *const layouts[] = {
+#define LAYOUT_NAME(name, text) text,
+    LEAT_WEIGHT_LAYOUT_LIST(LAYOUT_NAME)
+#undef LAYOUT_NAME
+        NULL
+};
+
 static const leat_option weights_table[] = {
     LEAT_OPTION_STRING(leat_weights_options, file, NULL,
                        "weights (safetensors) of leat, or with the names of PyTorch's modules"),
@@ -133,6 +140,9 @@ static const leat_option weights_table[] = {
                         "layers and tensors, by name or pattern, such as [fc, 'layer4.*'], that "
                         "are not taken: of the model they keep their initial values; without it, "
                         "whatever is only in one of the two or has another shape is an error"),
+    LEAT_OPTION_ENUM(leat_weights_options, layout, "auto", layouts,
+                     "whose names and layouts the file has; auto: leat's where its notes say so, "
+                     "else PyTorch's"),
     LEAT_OPTION_END
 };
 

@@ -179,27 +179,144 @@ TEST(a_square_layer_is_transposed)
     unlink(path);
 }
 
-/* Weights of leat that another program saved without their notes: shapes do not tell the layout. */
-TEST(names_of_leat_without_its_note_are_refused)
+/* --- files that do not say whose they are ------------------------------------------------------ */
+
+static const float square[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+
+static leat_safetensor tensor_of(const char *name, uint32_t rank, uint64_t d0, uint64_t d1)
 {
-    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
-    const float weight[9] = { 0 };
-    const leat_safetensor t = { .name = "0.dense.weight",
-                                .dtype = LEAT_SAFETENSORS_F32,
-                                .n_dims = 2,
-                                .shape = { 3, 3 },
-                                .data = weight };
-    const leat_safetensors_note note = { "writer", "leat 0" };
+    return (leat_safetensor){ .name = name,
+                              .dtype = LEAT_SAFETENSORS_F32,
+                              .n_dims = rank,
+                              .shape = { d0, d1 },
+                              .data = square };
+}
+
+/* Whether the square layer has the file's values; as PyTorch has them, else as leat. */
+static bool has_square(const fixture *f, bool torch)
+{
+    float *const ours = read_param(f->trainer, 0, 0);
+    bool same = true;
+    for (int i = 0; i < 9; i++)
+        same &= ours[torch ? i % 3 * 3 + i / 3 : i] == square[i];
+    free(ours);
+    return same;
+}
+
+static void write_file(const leat_safetensor *tensors, size_t n, const char *key, const char *value)
+{
+    const leat_safetensors_note note = { key, value };
     leat_format_error err;
-    fixture f;
-    fixture_must_open(
-        &f, "train: {loss: softmax_cross_entropy, model: [dense: {units: 3, bias: false}]}", &feed);
-    assert_int_equal(leat_safetensors_write(path, &t, 1, NULL, 0, &err), 0);
-    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_E_DATA);
-    assert_non_null(strstr(f.err.message, "'0.dense.weight' is a name of leat"));
-    assert_non_null(strstr(f.err.message, "without 'digest'"));
-    assert_int_equal(leat_safetensors_write(path, &t, 1, &note, 1, &err), 0);
-    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_OK);
-    fixture_close(&f);
+    if (leat_safetensors_write(path, tensors, n, &note, key != NULL, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+/* Shapes do not tell the layout of a square layer. What does: notes, statistics' names, and a layer that is not square. */
+TEST(a_layout_that_nothing_tells_is_refused)
+{
+    const struct {
+        const char *key, *value;
+        const char *model;
+        leat_safetensor tensors[6];
+        int code;
+        bool torch;
+    } cases[] = {
+        { NULL,
+          NULL,
+          "dense: {units: 3, bias: false}",
+          { tensor_of("0.dense.weight", 2, 3, 3) },
+          LEAT_E_DATA,
+          false },
+        { "writer",
+          "someone",
+          "dense: {units: 3, bias: false}",
+          { tensor_of("0.dense.weight", 2, 3, 3) },
+          LEAT_E_DATA,
+          false },
+        { "writer",
+          "leat 0",
+          "dense: {units: 3, bias: false}",
+          { tensor_of("0.dense.weight", 2, 3, 3) },
+          LEAT_OK,
+          false },
+        { "format",
+          "pt",
+          "dense: {units: 3, bias: false}",
+          { tensor_of("0.dense.weight", 2, 3, 3) },
+          LEAT_OK,
+          true },
+        { NULL,
+          NULL,
+          "dense: {units: 3, bias: false}, dense: {units: 2, bias: false}",
+          { tensor_of("0.dense.weight", 2, 3, 3), tensor_of("1.dense.weight", 2, 2, 3) },
+          LEAT_OK,
+          true },
+        { NULL,
+          NULL,
+          "dense: {units: 3, bias: false}, batch_norm: {name: bn}",
+          { tensor_of("0.dense.weight", 2, 3, 3), tensor_of("bn.weight", 1, 3, 0),
+            tensor_of("bn.bias", 1, 3, 0), tensor_of("bn.running_mean", 1, 3, 0),
+            tensor_of("bn.running_var", 1, 3, 0) },
+          LEAT_OK,
+          true },
+    };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        size_t n = 0;
+        fixture f;
+        while (cases[i].tensors[n].name)
+            n++;
+        snprintf(text, sizeof text, "train: {loss: softmax_cross_entropy, model: [%s]}",
+                 cases[i].model);
+        fixture_must_open(&f, text, &feed);
+        write_file(cases[i].tensors, n, cases[i].key, cases[i].value);
+        const int rc = leat_trainer_restore(f.trainer, path, &f.err);
+        if (rc != cases[i].code)
+            fail_msg("%zu: %s", i, f.err.message);
+        assert_true(rc < 0 ? !has_square(&f, true) && !has_square(&f, false)
+                           : has_square(&f, cases[i].torch));
+        if (rc < 0 && (!strstr(f.err.message, "the shape of '0.dense.weight' fits both") ||
+                       !strstr(f.err.message, "Write `layout: leat` or `layout: torch`") ||
+                       !strstr(f.err.message, "'format': 'pt'")))
+            fail_msg("%s", f.err.message);
+        fixture_close(&f);
+    }
+    unlink(path);
+}
+
+/* Layers with names of the user's: `scale` is leat's word. The option says what the file does not. */
+TEST(the_option_says_the_layout)
+{
+    const leat_safetensor tensors[] = { tensor_of("fc.weight", 2, 3, 3),
+                                        tensor_of("norm.scale", 1, 3, 0) };
+    static const struct {
+        const char *layout;
+        int code;
+    } cases[] = {
+        { "", LEAT_E_DATA },
+        { ", layout: auto", LEAT_E_DATA },
+        { ", layout: torch", LEAT_OK },
+        { ", layout: leat", LEAT_OK },
+    };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
+    write_file(tensors, 2, NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        fixture f;
+        snprintf(text, sizeof text,
+                 "train: {loss: softmax_cross_entropy, model: [dense: {name: fc, units: 3, bias: "
+                 "false}], weights: {file: %s, skip: norm%s}}",
+                 path, cases[i].layout);
+        fixture_must_open(&f, text, &feed);
+        const int rc = leat_trainer_load(f.trainer, &f.err);
+        if (rc != cases[i].code)
+            fail_msg("%s: %s", cases[i].layout, f.err.message);
+        if (rc < 0)
+            assert_non_null(strstr(f.err.message, "'norm.scale' is a name as leat gives"));
+        else
+            assert_true(has_square(&f, strstr(cases[i].layout, "torch") != NULL));
+        fixture_close(&f);
+    }
     unlink(path);
 }

@@ -238,11 +238,14 @@ static int compare_file(leat_trainer *trainer, bool load, leat_error *err)
     leat_param_file to = { 0 };
     leat_weight_file w;
     const matching m = { p, &w, &trainer->model, &to };
-    int rc = leat_weight_file_open(&w, p->options.file.text, err);
+    int rc =
+        leat_weight_file_open(&w, p->options.file.text, (leat_weight_layout)p->options.layout, err);
     if (rc == LEAT_OK)
         rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err);
     if (rc == LEAT_OK)
         rc = check_all(&m, err);
+    if (rc == LEAT_OK)
+        rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err);
     if (rc == LEAT_OK && load && (rc = leat_weight_file_write(&w, &to, trainer, err)) == LEAT_OK) {
         p->waits = false;
         keep_from_whitening(trainer, &to);

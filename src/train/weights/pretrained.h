@@ -7,10 +7,23 @@
 
 #include "train/nn.h"
 
+/* X(name, text): how a file is read; auto: as it says itself, or as one of PyTorch. */
+#define LEAT_WEIGHT_LAYOUT_LIST(X)                                                                 \
+    X(AUTO, "auto")                                                                                \
+    X(LEAT, "leat")                                                                                \
+    X(TORCH, "torch")
+
+typedef enum leat_weight_layout {
+#define LEAT_WEIGHT_LAYOUT_ENUM(name, text) LEAT_WEIGHT_LAYOUT_##name,
+    LEAT_WEIGHT_LAYOUT_LIST(LEAT_WEIGHT_LAYOUT_ENUM)
+#undef LEAT_WEIGHT_LAYOUT_ENUM
+} leat_weight_layout;
+
 /* The rows of train.weights. */
 typedef struct leat_weights_options {
     leat_string file;
     leat_strings skip;
+    int32_t layout; /* leat_weight_layout */
 } leat_weights_options;
 
 /* A tensor that was looked at. */

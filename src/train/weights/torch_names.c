@@ -15,35 +15,65 @@ bool leat_torch_is(const leat_safetensors *file)
     return !writer || strncmp(writer, "leat ", 5) != 0;
 }
 
-const char *leat_torch_name_of_leat(const leat_safetensors *file)
+/* Parts of layers, here and there. */
+static const char *const parts[][2] = { { "scale", "weight" },
+                                        { "shift", "bias" },
+                                        { "mean", "running_mean" },
+                                        { "variance", "running_var" } };
+static const char counter[] = "num_batches_tracked";
+enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_STATISTIC = 2 };
+
+static bool has_part(const char *name, const char *part)
+{
+    const char *const dot = strrchr(name, '.');
+    return dot && !strcmp(dot + 1, part);
+}
+
+bool leat_torch_is_sure(const leat_safetensors *file)
+{
+    const char *const format = leat_safetensors_note_of(file, "format");
+    bool sure = format && !strcmp(format, "pt");
+    for (size_t i = 0; i < leat_safetensors_count(file) && !sure; i++) {
+        const char *const name = leat_safetensors_at(file, i)->name;
+        sure = leat_torch_is_counter(name);
+        for (size_t k = FIRST_STATISTIC; k < N_PARTS; k++)
+            sure |= has_part(name, parts[k][1]);
+    }
+    return sure;
+}
+
+static bool is_of_leat(const char *name)
 {
     static const char *const kinds[] = { ".dense.weight", ".conv2d.weight" };
-    for (size_t i = 0; i < leat_safetensors_count(file); i++) {
-        const char *const name = leat_safetensors_at(file, i)->name;
-        const size_t digits = strspn(name, "0123456789");
-        for (size_t k = 0; digits > 0 && k < sizeof kinds / sizeof *kinds; k++)
-            if (!strcmp(name + digits, kinds[k]))
-                return name;
-    }
+    const size_t digits = strspn(name, "0123456789");
+    bool is = false;
+    for (size_t i = 0; digits > 0 && i < sizeof kinds / sizeof *kinds; i++)
+        is |= !strcmp(name + digits, kinds[i]);
+    for (size_t i = 0; i < N_PARTS; i++)
+        is |= has_part(name, parts[i][0]);
+    return is;
+}
+
+const char *leat_torch_name_of_leat(const leat_safetensors *file)
+{
+    for (size_t i = 0; i < leat_safetensors_count(file); i++)
+        if (is_of_leat(leat_safetensors_at(file, i)->name))
+            return leat_safetensors_at(file, i)->name;
     return NULL;
 }
 
 bool leat_torch_is_counter(const char *name)
 {
-    static const char end[] = ".num_batches_tracked";
-    const size_t n = strlen(name), m = sizeof end - 1;
-    return n >= m && !strcmp(name + n - m, end);
+    return has_part(name, counter);
 }
 
 static void name_of(const leat_model_layer *l, const char *part, char text[LEAT_PARAM_NAME])
 {
-    static const char *const names[][2] = { { "scale", "weight" },
-                                            { "shift", "bias" },
-                                            { "mean", "running_mean" },
-                                            { "variance", "running_var" } };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(part, names[i][0]))
-            part = names[i][1];
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (!strcmp(part, parts[i][0])) {
+            part = parts[i][1];
+            break;
+        }
     snprintf(text, LEAT_PARAM_NAME, "%s.%s", l->name, part);
 }
 

@@ -8,9 +8,12 @@
 
 #include "train/weights/param_file.h"
 
-/* True unless leat wrote the file: it is read as one of PyTorch. */
+/* True unless the file says that leat wrote it: it is read as one of PyTorch. */
 bool leat_torch_is(const leat_safetensors *file);
-/* A name that only leat gives, INDEX.KIND.weight; NULL: the file has none. */
+/* True if notes or tensors say that PyTorch wrote it. */
+bool leat_torch_is_sure(const leat_safetensors *file);
+/* A name as leat gives, INDEX.KIND.weight or a part that PyTorch's layers of norms lack; NULL: the file has none. A
+ * module of PyTorch can have it, too. */
 const char *leat_torch_name_of_leat(const leat_safetensors *file);
 /* True for num_batches_tracked, which has no use here. */
 bool leat_torch_is_counter(const char *name);

@@ -21,28 +21,18 @@ static int verify(const leat_weight_file *w, leat_error *err)
                      w->path);
 }
 
-/* A program that reads a file of leat and writes it again loses its notes; PyTorch's layout would be wrong for it. */
-static int refuse_ambiguous(const leat_weight_file *w, leat_error *err)
-{
-    const char *const name = w->torch ? leat_torch_name_of_leat(w->file) : NULL;
-    if (!name)
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_DATA,
-                     "%s: '%s' is a name of leat, but the file lacks the note 'writer' of leat's "
-                     "files, so the layout of its tensors is unknown: save it with the notes "
-                     "(metadata) of the file that it was made from, without 'digest'",
-                     w->path, name);
-}
-
-int leat_weight_file_open(leat_weight_file *out, const char *path, leat_error *err)
+int leat_weight_file_open(leat_weight_file *out, const char *path, leat_weight_layout layout,
+                          leat_error *err)
 {
     leat_format_error from;
     *out = (leat_weight_file){ .path = path };
     if (leat_safetensors_open(&out->file, path, &from) < 0)
         return leat_param_file_failed(err, &from);
-    out->torch = leat_torch_is(out->file);
-    const int rc = refuse_ambiguous(out, err);
-    return rc < 0 ? rc : verify(out, err);
+    out->torch = layout == LEAT_WEIGHT_LAYOUT_AUTO ? leat_torch_is(out->file)
+                                                   : layout == LEAT_WEIGHT_LAYOUT_TORCH;
+    out->guessed =
+        layout == LEAT_WEIGHT_LAYOUT_AUTO && out->torch && !leat_torch_is_sure(out->file);
+    return verify(out, err);
 }
 
 void leat_weight_file_close(leat_weight_file *w)
@@ -69,6 +59,33 @@ const leat_safetensor *leat_weight_file_find(const leat_weight_file *w, const le
         leat_torch_describe(model, to, i, name, wanted);
     snprintf(average, sizeof average, "%s%s", averaged ? "average." : "", name);
     return leat_safetensors_find(w->file, average);
+}
+
+/* A program that reads a file of leat and writes it again can lose its notes; PyTorch's layout would be wrong for it.
+ * One matrix that is not square confirms that layout: it fits. */
+int leat_weight_file_check_layout(const leat_weight_file *w, const leat_model *model,
+                                  const leat_param_file *to, leat_error *err)
+{
+    const char *const name = w->guessed ? leat_torch_name_of_leat(w->file) : NULL;
+    char as_torch[LEAT_PARAM_NAME], square[LEAT_PARAM_NAME] = "";
+    for (size_t i = 0; i < to->n && name; i++) {
+        leat_safetensor wanted;
+        if (to->tensors[i].n_dims < 2 || !to->tensors[i].data)
+            continue;
+        leat_torch_describe(model, to, i, as_torch, &wanted);
+        if (!leat_param_file_fits(&wanted, &to->tensors[i]))
+            return LEAT_OK;
+        snprintf(square, sizeof square, "%s", as_torch);
+    }
+    if (!*square)
+        return LEAT_OK;
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%s: it is not known whether it is of leat or of PyTorch, which have other layouts: "
+        "the shape of '%s' fits both, '%s' is a name as leat gives, and the notes of leat's "
+        "files are missing. Write `layout: leat` or `layout: torch` in `train.weights`; or "
+        "save it with a note (metadata), 'writer': 'leat %s' or 'format': 'pt'",
+        w->path, square, name, LEAT_VERSION);
 }
 
 int leat_weight_file_write(const leat_weight_file *w, const leat_param_file *from,

@@ -10,11 +10,13 @@
 typedef struct leat_weight_file {
     const char *path;
     leat_safetensors *file;
-    bool torch; /* names and layouts are PyTorch's */
+    bool torch;   /* names and layouts are PyTorch's */
+    bool guessed; /* because nothing says whose they are */
 } leat_weight_file;
 
 /* Opens a file and checks its digest, if it has one. Returns LEAT_OK, LEAT_E_IO, LEAT_E_DATA; close in all cases */
-int leat_weight_file_open(leat_weight_file *out, const char *path, leat_error *err);
+int leat_weight_file_open(leat_weight_file *out, const char *path, leat_weight_layout layout,
+                          leat_error *err);
 void leat_weight_file_close(leat_weight_file *w);
 
 /* True for tensors that are weights: not a checkpoint's other values, and not PyTorch's counters. */
@@ -25,6 +27,10 @@ bool leat_weight_file_is_weight(const char *name);
 const leat_safetensor *leat_weight_file_find(const leat_weight_file *w, const leat_model *model,
                                              const leat_param_file *to, size_t i,
                                              char name[LEAT_PARAM_NAME], leat_safetensor *wanted);
+/* Refuses a guess that nothing confirms: all matrices and kernels of `to` that have data fit both layouts, and a name
+ * in the file is as leat gives it. Returns LEAT_OK, LEAT_E_DATA. */
+int leat_weight_file_check_layout(const leat_weight_file *w, const leat_model *model,
+                                  const leat_param_file *to, leat_error *err);
 /* Writes the tensors that have data, of this file, to the trainer. */
 int leat_weight_file_write(const leat_weight_file *w, const leat_param_file *from,
                            leat_trainer *trainer, leat_error *err);

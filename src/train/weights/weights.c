@@ -88,10 +88,11 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
-    if ((rc = leat_weight_file_open(&w, path, err)) == LEAT_OK &&
+    if ((rc = leat_weight_file_open(&w, path, LEAT_WEIGHT_LAYOUT_AUTO, err)) == LEAT_OK &&
         (rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err)) ==
             LEAT_OK &&
-        (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK)
+        (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK &&
+        (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);
     trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
