@@ -179,11 +179,12 @@ static int has_names(const reading *r)
     return named;
 }
 
-/* The column that a number or a name means. A number is a name only where names are sure (names_first): the first line
- * may have it as a value. */
-static int choose_column(reading *r, const char *text, int names_first, size_t *out, int *by_name)
+/* The column that a number or a name means. A number is a name only where names are sure: the first line may have it
+ * as a value. */
+static int choose_column(reading *r, const char *text, size_t *out, int *by_name)
 {
     char line[160];
+    const int names_first = has_names(r);
     const size_t number = column_number(text, r->n_fields);
     const int may = r->o->header != LEAT_LIST_HEADER_NO && (names_first || number == r->n_fields);
     const size_t n = may ? count_named(r, text, r->n_fields, out) : 0;
@@ -215,12 +216,12 @@ static int choose_labels(reading *r, int *by_name)
             "there are %zu columns: give the one with the label as `label`; the first line has: %s",
             r->n_fields, line);
     }
-    const int names_first = has_names(r), is_other = !n && !*r->o->class_from && r->n_fields == 2;
+    const int is_other = !n && !*r->o->class_from && r->n_fields == 2;
     r->labels = calloc(n + 1, sizeof *r->labels);
     if (!r->labels)
         return fail_memory(r->err);
     for (size_t i = 0; i < n && rc >= 0; i++)
-        rc = choose_column(r, r->o->labels[i], names_first, &r->labels[i], by_name);
+        rc = choose_column(r, r->o->labels[i], &r->labels[i], by_name);
     if (is_other)
         r->labels[n++] = 1 - r->file;
     labels->n_columns = *r->o->class_from ? 1 : n;
@@ -252,19 +253,28 @@ static int check_labels_alone(reading *r)
                     path, r->list->name);
 }
 
+static int check_number(reading *r, const char *option, const char *text, size_t column)
+{
+    size_t other;
+    if (column != column_number(text, r->n_fields) || !count_named(r, text, column, &other))
+        return LEAT_FORMAT_OK;
+    return fail_row(r,
+                    "%s '%.80s' is the number of column '%.80s', from 0, and the name "
+                    "of another one: write header: true if it is the name",
+                    option, text, r->fields[column]);
+}
+
 /* In a line that only looks like names, a number that is also the name of another column may mean either. */
 static int check_numbers(reading *r)
 {
+    int rc = LEAT_FORMAT_OK;
     if (has_names(r))
-        return LEAT_FORMAT_OK;
-    for (size_t i = 0, other; i < r->o->n_labels; i++)
-        if (r->labels[i] == column_number(r->o->labels[i], r->n_fields) &&
-            count_named(r, r->o->labels[i], r->labels[i], &other))
-            return fail_row(r,
-                            "label '%.80s' is the number of column '%.80s', from 0, and the name "
-                            "of another one: write header: true if it is the name",
-                            r->o->labels[i], r->fields[r->labels[i]]);
-    return LEAT_FORMAT_OK;
+        return rc;
+    if (*r->o->file)
+        rc = check_number(r, "file", r->o->file, r->file);
+    for (size_t i = 0; i < r->o->n_labels && rc >= 0; i++)
+        rc = check_number(r, "label", r->o->labels[i], r->labels[i]);
+    return rc;
 }
 
 /* Chooses the columns by the first line. *is_header: it is no entry. */
@@ -272,7 +282,8 @@ static int read_first(reading *r, int *is_header)
 {
     int rc, by_name = 0;
     r->columns = r->n_fields;
-    if ((rc = choose_column(r, r->o->file, 0, &r->file, &by_name)) < 0 ||
+    r->file = 0;
+    if ((*r->o->file && (rc = choose_column(r, r->o->file, &r->file, &by_name)) < 0) ||
         (rc = choose_labels(r, &by_name)) < 0)
         return rc;
     *is_header = r->o->header == LEAT_LIST_HEADER_YES || by_name;
@@ -470,7 +481,7 @@ const char *leat_file_list_unused(const leat_file_list_options *o)
     return *o->root                             ? "root"
            : strcmp(o->delimiter, "auto")       ? "delimiter"
            : o->header != LEAT_LIST_HEADER_AUTO ? "header"
-           : strcmp(o->file, "0")               ? "file"
+           : *o->file                           ? "file"
            : o->n_labels                        ? "label"
            : *o->suffix                         ? "suffix"
            : o->type && !*o->class_from         ? "label_type"

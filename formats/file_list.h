@@ -17,7 +17,7 @@ typedef struct leat_file_list_options {
     const char *root; /* "": the folder of the list */
     const char
         *delimiter;      /* "auto": ',' in NAME.csv, a tab in NAME.tsv, else each line is a path */
-    const char *file;    /* column of the paths: its name, or its number from 0 */
+    const char *file;    /* column of the paths: its name, or its number from 0; "": the first */
     const char **labels; /* columns of the labels, as `file` */
     size_t n_labels;     /* 0: of two columns the other one; of one column none */
     const char *suffix;  /* is added to each path */
@@ -70,7 +70,8 @@ int32_t leat_file_list_classes(const leat_file_list *list);
     "the first line of a list has names of columns; auto: if a column is given by name, or if "    \
     "its "                                                                                         \
     "path has no '.' or '/' and is no file"
-#define LEAT_LIST_HELP_FILE "column of a list with the paths: its name, or its number from 0"
+#define LEAT_LIST_HELP_FILE                                                                        \
+    "column of a list with the paths: its name, or its number from 0; default: the first"
 #define LEAT_LIST_HELP_LABEL                                                                       \
     "columns of a list with the labels, by name or number; several make a vector; default: of "    \
     "two "                                                                                         \

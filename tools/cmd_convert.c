@@ -49,7 +49,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct convert_options, label, NULL, LEAT_LIST_HELP_LABEL),
     LEAT_OPTION_ENUM(struct convert_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
     LEAT_OPTION_STRING(struct convert_options, class_from, NULL, LEAT_LIST_HELP_CLASS_FROM),
-    LEAT_OPTION_STRING(struct convert_options, file, NULL, LEAT_LIST_HELP_FILE "; default: 0"),
+    LEAT_OPTION_STRING(struct convert_options, file, NULL, LEAT_LIST_HELP_FILE),
     LEAT_OPTION_STRING(struct convert_options, suffix, NULL, LEAT_LIST_HELP_SUFFIX),
     LEAT_OPTION_ENUM(struct convert_options, header, "auto", headers, LEAT_LIST_HELP_HEADER),
     LEAT_OPTION_STRING(struct convert_options, delimiter, NULL, LEAT_LIST_HELP_DELIMITER),
@@ -215,7 +215,7 @@ static leat_file_list_options list_options(struct convert_options *o, bool is_pi
 {
     return (leat_file_list_options){ .root = text_or(o->root, is_piped ? "." : ""),
                                      .delimiter = text_or(o->delimiter, "auto"),
-                                     .file = text_or(o->file, "0"),
+                                     .file = text_or(o->file, ""),
                                      .labels = o->label.values,
                                      .n_labels = (size_t)o->label.n,
                                      .suffix = text_or(o->suffix, ""),

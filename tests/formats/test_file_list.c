@@ -8,7 +8,7 @@
 #include "formats/file_list.h"
 
 static const leat_file_list_options plain = {
-    .root = "", .delimiter = "auto", .file = "0", .suffix = "", .class_from = ""
+    .root = "", .delimiter = "auto", .file = "", .suffix = "", .class_from = ""
 };
 
 /* "name=label name=label | class class", or the message. */
@@ -47,9 +47,10 @@ typedef struct row {
 } row;
 
 #define PLAIN .root = "", .delimiter = "auto", .suffix = ""
-#define O     PLAIN, .file = "0", .class_from = ""
+#define O     PLAIN, .file = "", .class_from = ""
 
 static const char *label_b[] = { "b" }, *labels_12[] = { "1", "c" };
+static const char *label_2[] = { "2" };
 static const char *label_1[] = { "1" }, *labels_21[] = { "2", "1" };
 
 static const row rows[] = {
@@ -108,40 +109,56 @@ static const row rows[] = {
       "a,b,b\nx,0,1\n",
       "l.csv:1: 2 columns have the name 'b': give the number of one, from 0",
       { PLAIN, .file = "a", .class_from = "", .labels = label_b, .n_labels = 1 } },
+    /* the same rule for the column of the paths */
+    { "l.csv", "7,x.jpg\n8,y.jpg\n", "x.jpg=7 y.jpg=8", { PLAIN, .file = "1", .class_from = "" } },
+    { "l.csv",
+      "1,2\nx.jpg,7\n",
+      "x.jpg=7",
+      { PLAIN, .file = "1", .class_from = "", .labels = label_2, .n_labels = 1,
+        .header = LEAT_LIST_HEADER_YES } },
+    { "l.csv",
+      "1,id,b\nx.jpg,y.jpg,7\n",
+      "x.jpg=7",
+      { PLAIN, .file = "1", .class_from = "", .labels = label_b, .n_labels = 1 } },
+    { "l.csv",
+      "1,id,2\nx.jpg,y.jpg,7\n",
+      "l.csv:1: file '1' is the number of column 'id', from 0, and the name of another one: write "
+      "header: true if it is the name",
+      { PLAIN, .file = "1", .class_from = "", .labels = label_2, .n_labels = 1 } },
     { "l.csv", "x.jpg\ny.jpg\n", "x.jpg y.jpg", { O } },
     { "l.txt", "a \"b.jpg\n/c,d.jpg\r\n../e\n\n", "a \"b.jpg /c,d.jpg ../e", { O } },
     { "l.txt",
       "x.jpg 3\n",
       "x.jpg=3",
-      { .root = "", .delimiter = " ", .file = "0", .suffix = "", .class_from = "" } },
+      { .root = "", .delimiter = " ", .file = "", .suffix = "", .class_from = "" } },
     { "l.txt",
       "v/n01_cat.JPEG\nn2_dog.JPEG\n",
       "v/n01_cat.JPEG=0 n2_dog.JPEG=1 | cat dog",
-      { PLAIN, .file = "0", .class_from = "n\\d+_(.+)\\.JPEG" } },
+      { PLAIN, .file = "", .class_from = "n\\d+_(.+)\\.JPEG" } },
     { "l.txt",
       "a_1\n?\nb_2\n",
       "a_1=0 b_2=1 | a b",
-      { PLAIN, .file = "0", .class_from = "^([\\w]+)_\\d$", .skip = 1 } },
+      { PLAIN, .file = "", .class_from = "^([\\w]+)_\\d$", .skip = 1 } },
 
     { "l.txt",
       "a_1\n?\n",
       "l.txt:2: '?' has no class: class_from '^(\\w+)_' does not match it, or its first "
       "group is empty there; skip_bad leaves out such names",
-      { PLAIN, .file = "0", .class_from = "^(\\w+)_" } },
+      { PLAIN, .file = "", .class_from = "^(\\w+)_" } },
     { "l.txt",
       "x_1\n",
       "l.txt:1: 'x_1' has no class: class_from '(y*)' does not match it, or its first group is "
       "empty "
       "there; skip_bad leaves out such names",
-      { PLAIN, .file = "0", .class_from = "(y*)" } },
+      { PLAIN, .file = "", .class_from = "(y*)" } },
     { "l.txt", /* characters are bytes in every locale */
       "a\xff_1\n",
       "a\xff_1=0 | a\xff",
-      { PLAIN, .file = "0", .class_from = "^(.+)_1$" } },
+      { PLAIN, .file = "", .class_from = "^(.+)_1$" } },
     { "l.txt",
       "0123456789abcdef_b\n",
       "0123456789abcdef_b=0 | b",
-      { PLAIN, .file = "0", .class_from = "^[[:xdigit:]{]{16}_(b{1,255})$" } },
+      { PLAIN, .file = "", .class_from = "^[[:xdigit:]{]{16}_(b{1,255})$" } },
     { "l.csv",
       "x.jpg,1\ny.jpg,cat\n",
       "l.csv:2: the label 'cat' is no whole number of 64 bits (label_type: class takes all labels "

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const leat_file_list_options o = { .root = "/nowhere",
                                        .delimiter = how & 4 ? ";" : "auto",
-                                       .file = "0",
+                                       .file = "",
                                        .labels = labels,
                                        .n_labels = how >> 3 & 1 ? 2 : 0,
                                        .suffix = how & 16 ? ".jpg" : "",

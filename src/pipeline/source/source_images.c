@@ -37,7 +37,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(images_options, label, "[]", LEAT_LIST_HELP_LABEL),
     LEAT_OPTION_ENUM(images_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
     LEAT_OPTION_STRING(images_options, class_from, "", LEAT_LIST_HELP_CLASS_FROM),
-    LEAT_OPTION_STRING(images_options, file, "0", LEAT_LIST_HELP_FILE),
+    LEAT_OPTION_STRING(images_options, file, "", LEAT_LIST_HELP_FILE),
     LEAT_OPTION_STRING(images_options, suffix, "", LEAT_LIST_HELP_SUFFIX),
     LEAT_OPTION_ENUM(images_options, header, "auto", headers, LEAT_LIST_HELP_HEADER),
     LEAT_OPTION_STRING(images_options, delimiter, "auto", LEAT_LIST_HELP_DELIMITER),
