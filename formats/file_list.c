@@ -188,6 +188,11 @@ static int choose_column(reading *r, const char *text, size_t *out, int *by_name
     const size_t number = column_number(text, r->n_fields);
     const int may = r->o->header != LEAT_LIST_HEADER_NO && (names_first || number == r->n_fields);
     const size_t n = may ? count_named(r, text, r->n_fields, out) : 0;
+    if (n > 1 && number < r->n_fields)
+        return fail_row(r,
+                        "%zu columns have the name '%.80s', and where the first line has names a "
+                        "number is a name, too: rename one of them",
+                        n, text);
     if (n > 1)
         return fail_row(r, "%zu columns have the name '%.80s': give the number of one, from 0", n,
                         text);

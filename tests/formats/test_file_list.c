@@ -125,6 +125,12 @@ static const row rows[] = {
       "l.csv:1: file '1' is the number of column 'id', from 0, and the name of another one: write "
       "header: true if it is the name",
       { PLAIN, .file = "1", .class_from = "", .labels = label_2, .n_labels = 1 } },
+    { "l.csv",
+      "id,1,1\nx.jpg,7,8\n",
+      "l.csv:1: 2 columns have the name '1', and where the first line has names a number is a "
+      "name, "
+      "too: rename one of them",
+      { O, .labels = label_1, .n_labels = 1, .header = LEAT_LIST_HEADER_YES } },
     { "l.csv", "x.jpg\ny.jpg\n", "x.jpg y.jpg", { O } },
     { "l.txt", "a \"b.jpg\n/c,d.jpg\r\n../e\n\n", "a \"b.jpg /c,d.jpg ../e", { O } },
     { "l.txt",
