@@ -6,13 +6,24 @@
 
 #include <string.h>
 
+/* "path=value"; NULL with an exception. A NUL would end it for C. */
+static const char *setting_of(PyObject *given)
+{
+    Py_ssize_t size;
+    const char *const text = PyUnicode_AsUTF8AndSize(given, &size);
+    if (!text || strlen(text) == (size_t)size)
+        return text;
+    PyErr_SetString(PyExc_ValueError, "embedded null character in a setting");
+    return NULL;
+}
+
 /* Settings are "path=value" strings. */
 static int set_all(leat_config *config, PyObject *settings, leat_error *err)
 {
     const Py_ssize_t n = PyList_Size(settings);
     int rc = n < 0 ? LEAT_E_ARGUMENT : LEAT_OK;
     for (Py_ssize_t i = 0; i < n && rc >= 0; i++) {
-        const char *const text = PyUnicode_AsUTF8AndSize(PyList_GetItem(settings, i), NULL);
+        const char *const text = setting_of(PyList_GetItem(settings, i));
         rc = text ? leat_config_set(config, text, err) : LEAT_E_ARGUMENT;
     }
     return rc;
@@ -126,8 +137,8 @@ int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *
                                      &section, &settings, &arrays, &stages, &seed, &engine, hold,
                                      device))
         return -1;
-    const char *const path = given == Py_None ? NULL : PyBytes_AsString(given);
-    if (PyErr_Occurred())
+    char *path = NULL; /* without a NUL, which a size of NULL asks for */
+    if (given != Py_None && PyBytes_AsStringAndSize(given, &path, NULL) < 0)
         return -1;
     return arrays != Py_None ? open_arrays(p, arrays, stages, seed, engine)
                              : open_plan(p, path, text, name, section, settings);

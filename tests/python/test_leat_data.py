@@ -744,6 +744,11 @@ class Builders(unittest.TestCase):
                 for given in (path, os.fsdecode(path), pathlib.Path(os.fsdecode(path))):
                     loader = leat.Loader(given, set={"source.npy.files": pathlib.Path(folder) / "x.npy"})
                     self.assertEqual(len(pickle.loads(pickle.dumps(loader))), N)
+            path = os.path.join(folder, "job.yaml")
+            for wrong in (lambda: leat.Loader(path + "\0.bak"), lambda: leat.Loader(os.fsencode(path) + b"\0"),
+                          lambda: leat.Loader(path, set={"seed": "7\0"}), lambda: leat.Loader(path, section="a\0")):
+                with self.assertRaisesRegex(ValueError, "embedded null"):
+                    wrong()
             built = leat.from_npy(files=pathlib.Path(folder) / "x.npy", name="x").batch(BATCH)
             self.assertEqual(len(built.loader()), N)
 
