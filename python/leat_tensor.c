@@ -287,6 +287,15 @@ static PyObject *tensor_device(PyObject *self, PyObject *none)
     return Py_BuildValue("ii", (int)device.type, (int)device.id);
 }
 
+/* Another type can be another name for the same elements. 1, 0, or -1 with an exception. */
+static int is_copy(PyObject *numpy, PyObject *array, PyObject *view)
+{
+    PyObject *const shared = PyObject_CallMethod(numpy, "shares_memory", "OO", array, view);
+    const int is = shared ? !PyObject_IsTrue(shared) : -1;
+    Py_XDECREF(shared);
+    return is;
+}
+
 /* NumPy's asarray(): a view, unless another type or a copy is asked for. */
 static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -304,11 +313,12 @@ static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords
     if (view && (dtype != Py_None || copy == Py_True)) {
         out = copy == Py_True ? PyObject_CallMethod(numpy, "array", "OO", view, dtype)
                               : PyObject_CallMethod(numpy, "asarray", "OO", view, dtype);
-        if (copy == Py_False && out && out != view) {
+        const int copied = copy == Py_False && out ? is_copy(numpy, out, view) : 0;
+        if (copied > 0)
             PyErr_SetString(PyExc_ValueError,
                             "another type takes a copy, and copy=False forbids it");
+        if (copied)
             Py_CLEAR(out);
-        }
         Py_DECREF(view);
         view = out;
     }

@@ -281,6 +281,9 @@ class Memory(unittest.TestCase):
         self.assertEqual(np.asarray(tensor, dtype=np.float64).dtype, np.float64)
         self.assertEqual(tensor.__array__(np.float32, copy=False).ctypes.data, view.ctypes.data)
         self.assertRaisesRegex(ValueError, "copy=False", tensor.__array__, np.float64, copy=False)
+        number = next(iter(arrays(None)))["y"]
+        for same in (np.int64, np.longlong, "<i8"):
+            self.assertEqual(number.__array__(same, copy=False).ctypes.data, np.from_dlpack(number).ctypes.data)
         with self.assertRaises(BufferError):
             tensor.__dlpack__(stream=1)
         with self.assertRaises(BufferError):
