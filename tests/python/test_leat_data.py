@@ -4,6 +4,7 @@
 What a loader must never do, whatever its user does: hang, crash, grow, or deliver another batch than the C library.
 """
 
+import ast
 import copy
 import gc
 import importlib.util
@@ -56,6 +57,25 @@ def resident():
 def run_python(code, *args, timeout=60):
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *args], capture_output=True, text=True,
                           timeout=timeout)
+
+
+class Stub(unittest.TestCase):
+    def test_classes_have_what_the_stub_says(self):
+        """Both ways, of what a user calls: public names, and what `with`, `for` and len() call."""
+        path = pathlib.Path(__file__).parents[2] / "python/leat_data/__init__.pyi"
+        stubs = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
+        wanted = {"__enter__", "__exit__", "__iter__", "__len__"}
+
+        def in_stub(name):
+            own = {node.name for node in stubs[name].body if isinstance(node, ast.FunctionDef)}
+            return own.union(*(in_stub(base.id) for base in stubs[name].bases if getattr(base, "id", None) in stubs))
+
+        for name in ("_Mapped", "Loader", "Builder", "Batch"):
+            real, stub = getattr(leat, name), in_stub(name)
+            public = {key for key in vars(real) if not key.startswith("_") or key in wanted}
+            self.assertLessEqual(public, stub | set(dir(dict) if issubclass(real, dict) else ()), name)
+            of_loader = set(dir(leat.Loader)) if name == "_Mapped" else set()  # by __getattr__
+            self.assertLessEqual({key for key in stub if key != "__init__"}, {*dir(real), *of_loader}, name)
 
 
 class Delivery(unittest.TestCase):
