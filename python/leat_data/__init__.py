@@ -14,6 +14,7 @@ docs/how-to/use-from-python.md is the guide.
 import _thread
 import atexit as _atexit
 import os as _os
+import time as _time
 import weakref as _weakref
 
 from . import _leat
@@ -100,18 +101,23 @@ class _Mapped:
 
 
 _open_loaders = _weakref.WeakSet()
+_abandoned = []  # a lock for each thread of _apart() for which nobody waits; it is held until the thread is done
+_os.register_at_fork(after_in_child=_abandoned.clear)
 
 
 @_atexit.register
 def _close_all():
-    """Before the interpreter ends the threads that are in a loader."""
+    """Before the interpreter ends the threads that are in a loader. What hangs in opening one may do so for a second."""
+    until = _time.monotonic() + 1
+    for end in _abandoned:
+        end.acquire(timeout=max(0, until - _time.monotonic()))
     for core in list(_open_loaders):
         core.close(True)
 
 
 def _apart(fn, *args):
     """fn(*args, gone) in a thread of its own: this one handles signals while files are listed and memory is prepared. `gone` is
-    a list, and no longer empty once an exception has ended this wait."""
+    a list, and no longer empty once an exception has ended this wait; what fn makes is then let go at once."""
     gone, out, end = [], [], _thread.allocate_lock()
 
     def work():
@@ -119,6 +125,8 @@ def _apart(fn, *args):
             out.append((fn(*args, gone), None))
         except BaseException as error:
             out.append((None, error))
+        if gone:
+            out.clear()
         end.release()
 
     end.acquire()
@@ -130,6 +138,8 @@ def _apart(fn, *args):
         end.acquire()
     except BaseException:
         gone.append(True)
+        out.clear()
+        _abandoned[:] = [*filter(_thread.LockType.locked, _abandoned), end]
         raise
     made, error = out.pop()
     try:

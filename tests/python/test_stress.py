@@ -271,6 +271,53 @@ class Stress(unittest.TestCase):
             assert len(took) == 25 and sorted(took)[20] < 0.2, took
         """)
 
+    def test_what_was_left_while_it_opened(self):
+        """Its threads end as soon as it is open, though the exception is kept; and before the interpreter does. A config that
+        never comes holds that up for a second."""
+        self.run_program("""
+            import json, tempfile
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            def threads(): return len(os.listdir("/proc/self/task"))
+            def settle():
+                until = time.monotonic() + 20
+                while threads() > before and time.monotonic() < until: time.sleep(0.01)
+                assert threads() == before, threads()
+            def leave_one(pipe):
+                os.mkfifo(pipe)
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                try: leat.Loader(pipe)
+                except KeyboardInterrupt as e: return e
+            folder = tempfile.TemporaryDirectory()
+            np.save(folder.name + "/x.npy", X)
+            job = json.dumps({"source": {"npy": folder.name + "/x.npy"}, "pipeline": [{"batch": 8}, {"prefetch": 2}],
+                              "engine": {"threads": 3}})
+            def come(pipe):
+                with open(pipe, "w") as f: f.write(job)
+            before = threads()
+            kept = leave_one(folder.name + "/first")
+            assert threads() == before + 1
+            come(folder.name + "/first")
+            settle()
+            kept = [kept, leave_one(folder.name + "/second")]
+            timer = threading.Timer(0.2, come, (folder.name + "/second",))
+            timer.start()
+            since = time.monotonic()
+            leat._close_all()
+            assert 0.15 < time.monotonic() - since < 10
+            timer.join()
+            settle()
+            kept.append(leave_one(folder.name + "/never"))
+            since = time.monotonic()
+            leat._close_all()
+            assert 0.9 < time.monotonic() - since < 10
+            child = os.fork()
+            if child == 0:
+                since = time.monotonic()
+                leat._close_all()
+                os._exit(time.monotonic() - since > 0.5)
+            assert os.waitpid(child, 0)[1] == 0
+        """)
+
     def test_sub_interpreters_are_refused(self):
         self.run_program("""
             try: import _interpreters as interpreters
