@@ -268,7 +268,9 @@ class Stress(unittest.TestCase):
                 except KeyboardInterrupt:
                     took.append(time.monotonic() - at[-1])
                 assert sum(1 for _ in l) == 1
-            assert len(took) == 25 and sorted(took)[20] < 0.2, took
+            assert len(took) == 25
+            for some in took[:5], took[5:]:  # a few may be unlucky on a busy machine
+                assert sorted(some)[len(some) // 2] < 0.2 and max(some) < 10, took
         """)
 
     def test_what_was_left_while_it_opened(self):
