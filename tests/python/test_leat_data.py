@@ -599,6 +599,19 @@ class MyLoader(leat.Loader):
     pass
 
 
+class LockedLoader(leat.Loader):
+    """As the docstring says, and as any class with a lock."""
+
+    def __getstate__(self):
+        own, position = super().__getstate__()
+        del own["lock"]
+        return own, position
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.lock = threading.Lock()
+
+
 class Processes(unittest.TestCase):
     def test_every_start_method(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -640,6 +653,14 @@ class Processes(unittest.TestCase):
             loader.own = 5
             for other in (pickle.loads(pickle.dumps(loader)), copy.deepcopy(loader)):
                 self.assertEqual((type(other), other.own, len(list(other))), (MyLoader, 5, N))
+            loader.lock = threading.Lock()
+            with self.assertRaisesRegex(TypeError, "lock"):
+                pickle.dumps(loader)
+            loader = LockedLoader(config, "numpy")
+            loader.lock, loader.own = threading.Lock(), 6
+            for other in (pickle.loads(pickle.dumps(loader)), copy.deepcopy(loader)):
+                self.assertEqual((other.own, other.lock.locked(), len(list(other))), (6, False, N))
+            self.assertIsNot(other.lock, loader.lock)
         with self.assertRaises(TypeError):
             pickle.dumps(arrays())
         batch = next(iter(arrays()))
