@@ -174,11 +174,13 @@ static int read_values(leat_csv_feature *f, const feature_options *given, const 
                                       i, f->classes[i]);
     }
     f->has_missing = *given->missing.text != 0;
-    if (!f->n_classes && leat_number_is_ambiguous(given->missing.text))
+    const leat_node *const missing = leat_node_find(where, "default");
+    if (!f->n_classes && missing && !missing->quoted &&
+        leat_number_is_ambiguous(given->missing.text))
         return leat_node_fail(
-            where, err, LEAT_E_CONFIG,
+            missing, err, LEAT_E_CONFIG,
             "feature '%s': default '%.80s' begins with a zero, which some readers of "
-            "YAML take as octal: write it without zeros in front",
+            "YAML take as octal: write it without zeros in front, or in quotes",
             name, given->missing.text);
     if (f->has_missing && !convert(f, given->missing.text, &f->missing))
         return leat_node_fail(where, err, LEAT_E_CONFIG, "feature '%s': default is no %s: '%.80s'",

@@ -130,6 +130,19 @@ TEST(floats_may_be_no_numbers)
     close_first(&f);
 }
 
+/* In quotes a default is a field, and no number of YAML. */
+TEST(a_default_in_quotes_may_begin_with_a_zero)
+{
+    put_text("z.csv", "n\n-\n");
+    first f = open_first(in_folder("z.csv"),
+                         "na: '-', features: {n: {columns: n, type: int64, default: '010'}, x: "
+                         "{columns: n, default: \"-07\"}}",
+                         "pipeline: [{batch: 1}]");
+    assert_int_equal(*(const int64_t *)tensor(&f, "n").data, 10);
+    assert_true(*(const float *)tensor(&f, "x").data == -7);
+    close_first(&f);
+}
+
 /* Records longer than a piece of the scan, and quotes across its border. */
 TEST(large_records_are_found)
 {
