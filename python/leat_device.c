@@ -21,9 +21,10 @@ leat_py_device *leat_py_device_open(const char *name)
     if (!d)
         return (leat_py_device *)PyErr_NoMemory();
     atomic_init(&d->n_users, 1);
-    Py_BEGIN_ALLOW_THREADS rc = leat_device_open(name, &d->device, &err);
-    Py_END_ALLOW_THREADS if (rc < 0)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_device_open(name, &d->device, &err);
+    Py_END_ALLOW_THREADS
+    if (rc < 0) {
         leat_py_raise(&err);
         free(d);
         return NULL;

@@ -100,14 +100,15 @@ static void close_run(run *r)
 {
     if (!r)
         return;
-    Py_BEGIN_ALLOW_THREADS if (r->owner == getpid())
-    {
+    Py_BEGIN_ALLOW_THREADS
+    if (r->owner == getpid()) {
         leat_loader_cancel(r->loader);
         while (atomic_load(&r->n_inside))
             nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     }
     leat_loader_close(&r->loader);
-    Py_END_ALLOW_THREADS free(r);
+    Py_END_ALLOW_THREADS
+    free(r);
 }
 
 /* (size, version, digest, n_records, seed, batch_size, n_batches, next_batch, checksum) */
@@ -149,9 +150,10 @@ static run *open_run(const loader *l, const leat_loader_state *state, int64_t fi
         return NULL;
     }
     r->owner = getpid();
-    Py_BEGIN_ALLOW_THREADS rc = leat_loader_open(l->plan.plan, &options, &r->loader, &err);
-    Py_END_ALLOW_THREADS if (rc < 0)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_loader_open(l->plan.plan, &options, &r->loader, &err);
+    Py_END_ALLOW_THREADS
+    if (rc < 0) {
         leat_py_raise(&err);
         free(r);
         r = NULL;
@@ -312,9 +314,11 @@ static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
 {
     int rc;
     atomic_fetch_add(&r->n_inside, 1);
-    Py_BEGIN_ALLOW_THREADS rc = leat_loader_next_within(r->loader, ns, out, err);
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_loader_next_within(r->loader, ns, out, err);
     atomic_fetch_sub(&r->n_inside, 1); /* `r` may be gone from here on */
-    Py_END_ALLOW_THREADS return rc;
+    Py_END_ALLOW_THREADS
+    return rc;
 }
 
 /* The next Batch; NULL without an exception behind the last one. */
@@ -456,9 +460,11 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
     }
     const char *const name = PyBytes_AsString(path);
     atomic_fetch_add(&r->n_inside, 1);
-    Py_BEGIN_ALLOW_THREADS rc = leat_loader_trace_write(r->loader, name, &err);
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_loader_trace_write(r->loader, name, &err);
     atomic_fetch_sub(&r->n_inside, 1);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return rc < 0 ? leat_py_raise(&err) : Py_NewRef(Py_None);
 }
 

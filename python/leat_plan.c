@@ -36,11 +36,15 @@ static int open_plan(leat_py_plan *p, const char *path, const char *text, const 
     leat_config *config = NULL;
     leat_error err = { 0 };
     int rc;
-    Py_BEGIN_ALLOW_THREADS rc =
+    Py_BEGIN_ALLOW_THREADS
+    rc =
         path ? leat_config_load(path, &config, &err) : leat_config_parse(text, name, &config, &err);
-    Py_END_ALLOW_THREADS if (rc >= 0) rc = set_all(config, settings, &err);
+    Py_END_ALLOW_THREADS
+    if (rc >= 0)
+        rc = set_all(config, settings, &err);
     if (rc >= 0) {
-        Py_BEGIN_ALLOW_THREADS rc = leat_plan_open(config, section, &p->plan, &err);
+        Py_BEGIN_ALLOW_THREADS
+        rc = leat_plan_open(config, section, &p->plan, &err);
         Py_END_ALLOW_THREADS
     }
     leat_config_close(&config);

@@ -54,7 +54,8 @@ void leat_py_held_leave(leat_py_held *h)
         leave(h);
         return;
     }
-    Py_BEGIN_ALLOW_THREADS leave(h);
+    Py_BEGIN_ALLOW_THREADS
+    leave(h);
     Py_END_ALLOW_THREADS
 }
 
