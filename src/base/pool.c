@@ -45,12 +45,21 @@ size_t leat_pool_stack_bytes(void)
     return bytes < LEAST_STACK ? LEAST_STACK : bytes;
 }
 
+/* pthread_attr_setstacksize() would refuse less than the system's least. */
+static size_t stack_of(size_t wanted)
+{
+    const long least = sysconf(_SC_THREAD_STACK_MIN);
+    if (!wanted)
+        return leat_pool_stack_bytes();
+    return least > 0 && wanted < (size_t)least ? (size_t)least : wanted;
+}
+
 int leat_pool_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
 {
     sigset_t all, old;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, stack_bytes ? stack_bytes : leat_pool_stack_bytes());
+    pthread_attr_setstacksize(&attributes, stack_of(stack_bytes));
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     const int rc = pthread_create(thread, &attributes, run, arg);

@@ -16,15 +16,17 @@ typedef struct leat_pool leat_pool;
 /* Address space for the stack of a thread that leat starts: the system's usual size (ulimit -s), but at least what leat
  * needs. */
 size_t leat_pool_stack_bytes(void);
-/* Starts a thread that blocks all signals, so that handlers run on the program's own threads. stack_bytes: 0:
- * leat_pool_stack_bytes(). Returns 0, or an errno. */
+/* Starts a thread that blocks all signals, so that handlers run on the program's own threads.
+ * stack_bytes  0: leat_pool_stack_bytes(). Else at least so much, also below that: for a function of which the caller
+ *              knows how little it needs. The system has a least value of its own
+ * returns      0, or an errno */
 int leat_pool_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg);
 
 /* Starts n ≥ 0 threads named "NAME-i" as leat_pool_start() does; each runs work(arg, i). After an error, *out must still
  * be closed. */
 int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                    void *arg, leat_error *err);
-/* The same with so much address space for the stack of each thread. */
+/* The same; stack_bytes as for leat_pool_start(). */
 int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                          void *arg, size_t stack_bytes, leat_error *err);
 /* Returns the CPU time of all threads together, ns. Any thread, until close. */

@@ -40,3 +40,18 @@ TEST(threads_have_stack_where_the_system_gives_little)
     assert_true(stack_of_a_thread(128 << 10) >= 512 << 10);
     assert_true(stack_of_a_thread(4 << 20) >= 4 << 20);
 }
+
+/* As much as was asked for, but never so little that the system refuses it and gives its usual size. */
+TEST(small_stacks)
+{
+    static const size_t wanted[] = { 1, 4096, 64 << 10, 256 << 10 };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        leat_pool *pool;
+        stack_bytes = 0;
+        assert_int_equal(leat_pool_open_small(&pool, 1, "test", look, NULL, wanted[i], NULL),
+                         LEAT_OK);
+        leat_pool_close(&pool);
+        assert_true(stack_bytes >= wanted[i]);
+        assert_true(stack_bytes < 4 << 20);
+    }
+}
