@@ -42,9 +42,20 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
                      : leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
-static int close_shard(leat_record_shards *s, leat_error *err)
+/* Shards are added in order. So when one has failed, those before it are added: the first of all is reported. */
+static int check_commits(leat_record_shards *s, leat_error *err)
 {
     leat_format_error why;
+    int32_t failed;
+    if (leat_shard_commits_error(s->commits, &failed, &why) == LEAT_FORMAT_OK)
+        return LEAT_OK;
+    leat_shard_commits_wait(s->commits);
+    leat_shard_commits_error(s->commits, &failed, &why);
+    return leat_file_set_fail(&s->set, err, &why);
+}
+
+static int close_shard(leat_record_shards *s, leat_error *err)
+{
     if (!s->writer)
         return LEAT_OK;
     s->bytes += leat_tfrecord_writer_size(s->writer);
@@ -54,9 +65,8 @@ static int close_shard(leat_record_shards *s, leat_error *err)
         return rc;
     leat_tfrecord_writer *const writer = s->writer;
     s->writer = NULL;
-    return leat_shard_commits_add(s->commits, writer, s->n_written - 1, &why) < 0
-               ? leat_file_set_fail(&s->set, err, &why)
-               : LEAT_OK;
+    leat_shard_commits_add(s->commits, writer, s->n_written - 1);
+    return check_commits(s, err);
 }
 
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err)
@@ -120,11 +130,10 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .digest = s->digest,
                                             .n_files = s->n_files,
                                             .records = s->records };
-    leat_format_error why;
-    int32_t failed;
     int rc = close_shard(s, err);
-    if (leat_shard_commits_end(s->commits, &failed, &why) < 0) /* the first of all */
-        rc = leat_file_set_fail(&s->set, err, &why);
+    leat_shard_commits_wait(s->commits);
+    if (rc == LEAT_OK)
+        rc = check_commits(s, err);
     if (rc < 0 || s->part.of)
         return rc < 0 ? rc : leat_convert_part_keep(&s->set, &about, &s->manifest, err);
     if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||

@@ -79,8 +79,7 @@ int leat_shard_commits_open(leat_shard_commits **out, leat_error *err)
     return LEAT_OK;
 }
 
-int leat_shard_commits_add(leat_shard_commits *c, leat_tfrecord_writer *writer, int32_t shard,
-                           leat_format_error *why)
+void leat_shard_commits_add(leat_shard_commits *c, leat_tfrecord_writer *writer, int32_t shard)
 {
     const struct shard_commit one = { writer, shard };
     pthread_mutex_lock(&c->lock);
@@ -94,19 +93,22 @@ int leat_shard_commits_add(leat_shard_commits *c, leat_tfrecord_writer *writer, 
         c->queue[(c->first + c->n_waiting++) % QUEUE] = one;
         pthread_cond_signal(&c->came);
     }
-    const int rc = c->rc;
-    *why = c->why;
     pthread_mutex_unlock(&c->lock);
     if (!handed) /* slower, but correct */
         commit(c, one);
-    return rc;
 }
 
-int leat_shard_commits_end(leat_shard_commits *c, int32_t *shard, leat_format_error *why)
+void leat_shard_commits_wait(leat_shard_commits *c)
 {
     pthread_mutex_lock(&c->lock);
     while (c->n_waiting || c->n_busy)
         pthread_cond_wait(&c->went, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+int leat_shard_commits_error(leat_shard_commits *c, int32_t *shard, leat_format_error *why)
+{
+    pthread_mutex_lock(&c->lock);
     const int rc = c->rc;
     *shard = c->failed;
     *why = c->why;

@@ -16,13 +16,15 @@ int leat_shard_commits_open(leat_shard_commits **out, leat_error *err);
 /* Takes over a writer whose records are all written: syncs it and gives it its name, which the caller must sync
  * (leat_tfrecord_writer_commit_unsynced()). Waits while many others are being synced. Any thread.
  *
- * shard    its number, so that the first of several errors is reported
- * returns  LEAT_FORMAT_OK, or the error of a shard that was added earlier */
-int leat_shard_commits_add(leat_shard_commits *commits, leat_tfrecord_writer *writer, int32_t shard,
-                           leat_format_error *why);
+ * shard    its number, so that the first of several errors is reported */
+void leat_shard_commits_add(leat_shard_commits *commits, leat_tfrecord_writer *writer,
+                            int32_t shard);
 
-/* Waits for all. Returns LEAT_FORMAT_OK, or the error of the first shard that has one, with its number. */
-int leat_shard_commits_end(leat_shard_commits *commits, int32_t *shard, leat_format_error *why);
+/* Waits for all that were added. */
+void leat_shard_commits_wait(leat_shard_commits *commits);
+
+/* Does not wait. Returns LEAT_FORMAT_OK, or the error of the first shard that has one so far, with its number. */
+int leat_shard_commits_error(leat_shard_commits *commits, int32_t *shard, leat_format_error *why);
 
 /* Waits for all, and frees. Takes NULL. */
 void leat_shard_commits_close(leat_shard_commits **commits);

@@ -127,13 +127,27 @@ static int write_buffer(struct worker *worker, struct shard *shard, leat_format_
     return rc;
 }
 
+/* A shard that cannot be synced stops the job at the shard's last position, whichever worker sees it. */
+static void stop_at_failed_commit(struct job *job)
+{
+    int32_t failed;
+    leat_format_error why;
+    leat_error err = { 0 };
+    if (leat_shard_commits_error(job->commits, &failed, &why) == LEAT_FORMAT_OK)
+        return;
+    leat_file_set_fail(job->options->set, &err, &why);
+    stop_at(job, job->shards[failed].end - 1, &err);
+}
+
 static int close_shard(struct job *job, struct shard *shard, leat_format_error *why)
 {
     leat_tfrecord_writer *const writer = shard->writer;
     if (leat_set_manifest_add_written(&shard->manifest, shard->part, writer, NULL) < 0)
         return leat_format_fail(why, LEAT_FORMAT_NOMEM, 0, "%s: no memory", shard->part);
     shard->writer = NULL;
-    return leat_shard_commits_add(job->commits, writer, (int32_t)(shard - job->shards), why);
+    leat_shard_commits_add(job->commits, writer, (int32_t)(shard - job->shards));
+    stop_at_failed_commit(job);
+    return LEAT_FORMAT_OK;
 }
 
 /* --- reading -----------------------------------------------------------------------------------*/
@@ -359,24 +373,14 @@ static int by_position(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void end_commits(struct job *job)
-{
-    int32_t failed;
-    leat_format_error why;
-    leat_error err = { 0 };
-    if (leat_shard_commits_end(job->commits, &failed, &why) == LEAT_FORMAT_OK)
-        return;
-    leat_file_set_fail(job->options->set, &err, &why);
-    stop_at(job, job->shards[failed].end - 1, &err);
-}
-
 static int run_job(struct job *job, leat_error *err)
 {
     int rc = open_shards(job, err);
     if (rc < 0 || (rc = leat_shard_commits_open(&job->commits, err)) < 0)
         return rc;
     run_workers(job);
-    end_commits(job);
+    leat_shard_commits_wait(job->commits);
+    stop_at_failed_commit(job);
     leat_shards_result *result = job->result;
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
