@@ -68,6 +68,26 @@ TEST(names_of_classes_are_kept)
     assert_null(strstr(out, "classes in"));
 }
 
+/* Records are more than names: the conversion goes on. */
+TEST(names_that_cannot_be_read_are_not_kept)
+{
+    static const char *const cases[][2] = {
+        { "mkdir xs-labels.txt", "not kept: xs-labels.txt: Is a directory" },
+        { "truncate -s 17M xs-labels.txt", "not kept: xs-labels.txt: larger than 16 MiB" },
+        { "printf 'a\\0b\\n' >xs-labels.txt", "not kept: xs-labels.txt: has a zero byte" },
+        { "touch xs-labels.txt; chmod 0 xs-labels.txt", "not kept: xs-labels.txt: " },
+    };
+    const size_t n = sizeof cases / sizeof *cases - (geteuid() == 0); /* root reads all */
+    expect_success(shell("$L convert images set -o xs -q --shards 2"));
+    for (size_t i = 0; i < n; i++) {
+        expect_success(shell("rm -rf xs-labels.txt; %s", cases[i][0]));
+        expect_success(shell("$L convert tfrecord xs-*.tfrecord -o xt -q && "
+                             "cmp xs-00001-of-00002.tfrecord xt-00001-of-00002.tfrecord && "
+                             "test ! -e xt-labels.txt"));
+        expect_in(err, cases[i][1]);
+    }
+}
+
 /* Also of a CSV file, and of sources that are combined. */
 TEST(names_of_a_source_are_kept)
 {
@@ -79,6 +99,12 @@ TEST(names_of_a_source_are_kept)
                          "dog]}}}}'; echo \"source: {concat: [$c, $c]}\" >x.yaml && "
                          "$L convert config x.yaml -o xd && cmp xc-labels.txt xd-labels.txt"));
     expect_in(out, "; classes in xd-labels.txt");
+    /* A labels file cannot hold such a name. */
+    expect_success(
+        shell("printf 'a,kind\nu,c\nv,c\n' >x3.csv && $L convert csv '{files: x3.csv, "
+              "features: {label: {columns: kind, classes: [\"a\\nb\", c]}}}' -o xg -q && "
+              "test ! -e xg-labels.txt && test -e xg-00000-of-00001.tfrecord"));
+    expect_in(err, "not kept: class 0 has a line break in its name");
     /* Which of the two the label is, is not known. */
     expect_success(shell("$L convert csv '{files: x.csv, features: {x: {columns: a, classes: [u, "
                          "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "

@@ -10,6 +10,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/labels_file.h"
 #include "formats/tfrecord.h"
 #include "host.h"
 #include "leat/api.h"
@@ -127,13 +128,16 @@ static void digest_files(struct job *job)
 
 static int label(struct job *job, leat_error *err)
 {
-    leat_set_labels labels;
-    int rc =
-        leat_set_labels_read((const char *const *)job->files.items, job->files.n, &labels, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_label(&job->shards, (const char *const *)labels.names, labels.n,
-                                      err);
-    leat_set_labels_close(&labels);
+    leat_labels_file labels;
+    leat_format_error why;
+    int rc = leat_labels_file_read((const char *const *)job->files.items, job->files.n, &labels,
+                                   &why) < 0
+                 ? leat_files_fail(err, &why)
+                 : leat_record_shards_label(&job->shards, (const char *const *)labels.names,
+                                            labels.n, err);
+    if (rc == LEAT_OK && labels.state != LEAT_LABELS_FILE_SAME)
+        leat_record_shards_say_no_labels(labels.why.text);
+    leat_labels_file_close(&labels);
     return rc;
 }
 

@@ -73,19 +73,6 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
                                leat_error *err);
 
-/* Names of the classes of sets that are read, from the PREFIX-labels.txt beside their files. */
-typedef struct leat_set_labels {
-    char **names;
-    size_t n;
-    char *text; /* which the names are in */
-} leat_set_labels;
-
-/* n 0: not all sets have names, or not the same ones; the latter is said on standard error.
- * Returns LEAT_OK, LEAT_E_IO or LEAT_E_NOMEM; close *out in any case. */
-int leat_set_labels_read(const char *const *files, size_t n_files, leat_set_labels *out,
-                         leat_error *err);
-void leat_set_labels_close(leat_set_labels *labels);
-
 /* The path to write a file PREFIX-… under; free(). NULL: out of memory. */
 char *leat_file_set_part(const leat_file_set *set, const char *name);
 
@@ -225,9 +212,12 @@ typedef struct leat_record_shards {
 int leat_record_shards_open(leat_record_shards *s, leat_error *err);
 /* Locks PREFIX. Refuses a set of another number of shards. */
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
-/* Names the classes. Of several parts the first one does so. */
+/* Names the classes. Of several parts the first one does so. Names that no file can hold are left out, which standard
+ * error says. */
 int leat_record_shards_label(leat_record_shards *s, const char *const *names, size_t n,
                              leat_error *err);
+/* Says on standard error why the classes have no names. */
+void leat_record_shards_say_no_labels(const char *why);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
 /* Whether one of the next n records is of a shard of this part. */

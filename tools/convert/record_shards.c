@@ -2,6 +2,7 @@
 #include "file_set.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "files.h"
 #include "print/terminal.h"
@@ -32,11 +33,23 @@ int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
                : leat_shard_names_check(s->prefix, s->n_shards, err);
 }
 
+void leat_record_shards_say_no_labels(const char *why)
+{
+    fprintf(stderr, "leat convert: the names of the classes are not kept: %s\n", why);
+}
+
 int leat_record_shards_label(leat_record_shards *s, const char *const *names, size_t n,
                              leat_error *err)
 {
+    char why[100];
     if (!n || s->part.number > 1)
         return LEAT_OK;
+    for (size_t i = 0; i < n; i++)
+        if (strpbrk(names[i], "\n\r")) {
+            snprintf(why, sizeof why, "class %zu has a line break in its name", i);
+            leat_record_shards_say_no_labels(why);
+            return LEAT_OK;
+        }
     s->labels = leat_files_text("%s-labels.txt", s->prefix);
     return s->labels ? leat_file_set_write_labels(&s->set, names, n, err)
                      : leat_fail(err, LEAT_E_NOMEM, "out of memory");

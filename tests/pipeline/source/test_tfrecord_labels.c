@@ -71,6 +71,8 @@ TEST(sets_must_agree)
     expect(both, NULL, false); /* b has none */
     put_text("b-labels.txt", "cat\ndog\n");
     expect(both, "cat,dog", false);
+    put_text("b-labels.txt", "cat\r\ndog"); /* lines count, not bytes */
+    expect(both, "cat,dog", false);
     put_text("b-labels.txt", "dog\ncat\n");
     expect(both, NULL, false);
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "labels_file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shard_set.h"
+#include "whole_file.h"
+
+#define BYTES_MOST ((size_t)16 << 20)
+
+/* The text of the file of a set. out->text NULL: there is none, or it cannot be read. */
+static int read_text(const char *path, size_t prefix, leat_labels_file *out, leat_format_error *err)
+{
+    const size_t room = prefix + sizeof "-labels.txt";
+    char *const name = malloc(room);
+    size_t n;
+    if (!name)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", path);
+    snprintf(name, room, "%.*s-labels.txt", (int)prefix, path);
+    int rc = LEAT_FORMAT_OK;
+    if (prefix && access(name, F_OK) == 0)
+        rc = leat_whole_file_read(name, BYTES_MOST, &out->text, &n, &out->why);
+    if (rc == LEAT_FORMAT_OK && out->text && memchr(out->text, 0, n))
+        rc = leat_format_fail(&out->why, LEAT_FORMAT_BAD, 0, "%s: has a zero byte", name);
+    free(name);
+    if (rc == LEAT_FORMAT_NOMEM)
+        *err = out->why;
+    else if (rc < 0)
+        out->state = LEAT_LABELS_FILE_UNREADABLE;
+    return rc == LEAT_FORMAT_NOMEM ? rc : LEAT_FORMAT_OK;
+}
+
+/* A line ends at a line feed, and its name before a carriage return. */
+static int cut_lines(leat_labels_file *labels, leat_format_error *err)
+{
+    size_t n = 0;
+    for (const char *at = labels->text; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        n++;
+    labels->names = n ? calloc(n, sizeof *labels->names) : NULL;
+    if (n && !labels->names)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for names of %zu classes", n);
+    for (char *at = labels->text; labels->n < n; at++) {
+        char *const name = labels->names[labels->n++] = at;
+        at += strcspn(at, "\n");
+        *at = 0;
+        name[strcspn(name, "\r")] = 0;
+    }
+    return LEAT_FORMAT_OK;
+}
+
+static int read_one(const char *path, size_t prefix, leat_labels_file *out, leat_format_error *err)
+{
+    *out = (leat_labels_file){ .n = 0 };
+    const int rc = read_text(path, prefix, out, err);
+    return rc == LEAT_FORMAT_OK && out->text && out->state == LEAT_LABELS_FILE_SAME
+               ? cut_lines(out, err)
+               : rc;
+}
+
+static bool are_same(const leat_labels_file *a, const leat_labels_file *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = !strcmp(a->names[i], b->names[i]);
+    return same;
+}
+
+/* Takes the names back, and says why. */
+static void refuse(leat_labels_file *out, const leat_labels_file *one)
+{
+    const bool some = out->n && one->n;
+    leat_labels_file_close(out);
+    *out = (leat_labels_file){ .state = LEAT_LABELS_FILE_DIFFERENT };
+    if (one->state != LEAT_LABELS_FILE_SAME) {
+        out->state = one->state;
+        out->why = one->why;
+    } else {
+        leat_format_fail(&out->why, LEAT_FORMAT_BAD, 0, "%s",
+                         some ? "the sets have different ones" : "some of the sets have none");
+    }
+}
+
+int leat_labels_file_read(const char *const *paths, size_t n_paths, leat_labels_file *out,
+                          leat_format_error *err)
+{
+    size_t last = n_paths ? leat_shard_set_prefix(*paths) : 0;
+    int rc = LEAT_FORMAT_OK;
+    *out = (leat_labels_file){ .n = 0 };
+    if (n_paths)
+        rc = read_one(*paths, last, out, err);
+    for (size_t i = 1; i < n_paths && rc == LEAT_FORMAT_OK && !out->state; i++) {
+        const size_t prefix = leat_shard_set_prefix(paths[i]);
+        leat_labels_file one;
+        if (prefix == last && !strncmp(paths[i], paths[i - 1], prefix))
+            continue; /* the same set, or one more file that is in none */
+        last = prefix;
+        rc = read_one(paths[i], prefix, &one, err);
+        if (rc == LEAT_FORMAT_OK && (one.state || !are_same(out, &one)))
+            refuse(out, &one);
+        leat_labels_file_close(&one);
+    }
+    return rc;
+}
+
+void leat_labels_file_close(leat_labels_file *labels)
+{
+    free(labels->names);
+    free(labels->text);
+}
