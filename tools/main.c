@@ -110,15 +110,28 @@ static int close_stdout(int code)
 /* What the commands need of the stack of their first thread, with room to spare. */
 #define STACK_BYTES ((rlim_t)512 << 10)
 
+/* What this process was given and has changed for itself. */
+static struct {
+    struct rlimit stack;
+    void (*on_file_size)(int);
+} given;
+
+/* In a child of `leat watch`, which becomes a program of the user. */
+static void give_back(void)
+{
+    setrlimit(RLIMIT_STACK, &given.stack);
+    signal(SIGXFSZ, given.on_file_size);
+}
+
 /* A stack that is too small would end as SIGSEGV anywhere. Linux lets a program raise the limit of its own stack while
  * it runs; threads that start later have a size of their own. */
 static bool has_stack(void)
 {
-    struct rlimit limit;
+    struct rlimit limit = given.stack;
     pthread_attr_t threads;
-    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_BYTES)
-        return true;
     const rlim_t was = limit.rlim_cur;
+    if (was >= STACK_BYTES)
+        return true;
     limit.rlim_cur = STACK_BYTES;
     if (limit.rlim_max < STACK_BYTES || setrlimit(RLIMIT_STACK, &limit) < 0) {
         fprintf(stderr,
@@ -136,20 +149,33 @@ static bool has_stack(void)
     return true;
 }
 
+/* Makes the process fit for a command. `help` and `--version` need little, and run under any limit. */
+static bool prepare(const leat_command *command)
+{
+    if (getrlimit(RLIMIT_STACK, &given.stack) < 0)
+        given.stack = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+    if (command != &leat_command_help && command != &leat_command_version && !has_stack())
+        return false;
+    /* A file size limit then makes write() fail like other errors. */
+    given.on_file_size = signal(SIGXFSZ, SIG_IGN);
+    if (command == &leat_command_watch)
+        pthread_atfork(NULL, NULL, give_back);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    if (!has_stack())
-        return LEAT_EXIT_FAILED;
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit then makes write() fail like other errors */
     if (argc < 2) {
         leat_help_all(stderr);
         return LEAT_EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-        return close_stdout(run_command(&leat_command_version, argc - 2, argv + 2));
-    const bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-    const leat_command *command = leat_command_find(help ? "help" : argv[1]);
+    const bool version = !strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"),
+               help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+    const leat_command *const command =
+        version ? &leat_command_version : leat_command_find(help ? "help" : argv[1]);
     if (!command)
         return fail_unknown_command(argv[1]);
+    if (!prepare(command))
+        return LEAT_EXIT_FAILED;
     return close_stdout(run_command(command, argc - 2, argv + 2));
 }

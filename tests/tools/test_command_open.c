@@ -71,14 +71,14 @@ TEST(plan_finds_mistakes_of_train_and_eval)
 /* What a program wrote into it was read; another look at it would wait for another writer. */
 TEST(a_pipe_is_opened_once)
 {
-    expect_failure(
-        shell("mkfifo pipe; echo 'source: [x}' >pipe & sleep 0.1; timeout 20 $L plan pipe"), 1,
-        "pipe:1:");
+    expect_failure(shell("mkfifo pipe; echo 'source: [x}' >pipe & timeout 20 $L plan pipe"), 1,
+                   "pipe:1:");
+    expect_failure(shell("timeout 20 $L report pipe -o r.html"), 1, "pipe is a pipe: write");
     expect_failure(shell("cp data/t-00000-of-00001.tfrecord data/p-00000-of-00001.tfrecord; "
-                         "mkfifo data/p-labels.txt; seq 10 >data/p-labels.txt & sleep 0.1; "
+                         "mkfifo data/p-labels.txt; seq 10 >data/p-labels.txt & "
                          "timeout 20 $L plan x.yaml --set source.tfrecord='data/p-*.tfrecord'"),
                    1, "class 0 is 'circle' there, but '1' in the source of training");
-    expect_failure(shell("timeout 20 $L report pipe -o r.html"), 1, "pipe is a pipe: write");
+    expect_success(shell("rm pipe data/p-*"));
 }
 
 TEST(a_small_stack_is_enlarged_or_refused)
@@ -86,9 +86,26 @@ TEST(a_small_stack_is_enlarged_or_refused)
 #ifdef SANITIZED
     skip(); /* it needs more of the stack before main() */
 #else
-    expect_success(shell("ulimit -S -s 100; $L train x.yaml --steps 2 -q"));
-    expect_failure(shell("ulimit -s 100; $L train x.yaml --steps 2 -q"), 1,
+    /* The environment and the arguments stand on the stack, too. */
+    expect_success(
+        shell("ulimit -S -s 100; env -i HOME=. PATH=/usr/bin:/bin $L train x.yaml --steps 2 -q"));
+    expect_failure(shell("ulimit -s 100; env -i $L train x.yaml --steps 2 -q"), 1,
                    "the stack is limited to 100 kB, and leat needs 512 kB");
+    expect_success(shell("ulimit -s 100; env -i $L --version && env -i $L help train"));
+#endif
+}
+
+/* It runs as it would without leat. */
+TEST(a_watched_program_has_the_limits_that_leat_was_given)
+{
+#ifdef SANITIZED
+    skip();
+#else
+    expect_success(shell("ulimit -S -s 256; $L watch -- sh -c 'ulimit -s'"));
+    assert_string_equal(out, "256\n");
+    /* head ends by SIGXFSZ. */
+    expect_success(shell("$L watch -- sh -c 'ulimit -f 1; head -c 9999 /dev/zero >big; "
+                         "test $? -gt 128'; rm big"));
 #endif
 }
 
