@@ -14,19 +14,27 @@
 
 enum { NAME_SHOWN = 100 }; /* bytes of a name repeated in a hidden name */
 
-char *leat_files_text_v(const char *format, va_list args)
+const char *leat_files_text_in(char *room, size_t size, char **copy, const char *format,
+                               va_list args)
 {
-    char *text;
-    return vasprintf(&text, format, args) < 0 ? NULL : text;
+    va_list again;
+    va_copy(again, args);
+    *copy = NULL;
+    *room = 0;
+    if (vsnprintf(room, size, format, args) >= (int)size && vasprintf(copy, format, again) < 0)
+        *copy = NULL;
+    va_end(again);
+    return *copy ? *copy : room;
 }
 
 char *leat_files_text(const char *format, ...)
 {
     va_list args;
+    char *text;
     va_start(args, format);
-    char *const text = leat_files_text_v(format, args);
+    const int n = vasprintf(&text, format, args);
     va_end(args);
-    return text;
+    return n < 0 ? NULL : text;
 }
 
 char *leat_files_close_text(FILE *stream, char **text)

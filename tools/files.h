@@ -56,8 +56,14 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
-char *leat_files_text_v(const char *format, va_list args);
-/* Closes a stream of open_memstream(&text, …). Returns *text; NULL: out of memory, or the stream was not opened. */
+/* printf into `room`, or, where that is too small, into new memory. Out of memory cuts the text off.
+ *
+ * copy     the new memory; NULL: none. free() it in any case
+ * returns  the text */
+const char *leat_files_text_in(char *room, size_t size, char **copy, const char *format,
+                               va_list args) LEAT_PRINTF(4, 0);
+/* Closes a stream of open_memstream(text, …). *text must be NULL before that is called, because it is freed if the stream
+ * was not opened. Returns *text; NULL: out of memory, or the stream was not opened. */
 char *leat_files_close_text(FILE *stream, char **text);
 /* printf behind a text that is there; what does not fit into `size` bytes is cut off. */
 void leat_files_append(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);

@@ -53,15 +53,15 @@ int leat_command_fail(const char *command, const leat_error *err)
 
 int leat_command_misuse(const char *command, const char *format, ...)
 {
+    char room[1024], *copy;
     va_list args;
     va_start(args, format);
-    char *const text = leat_files_text_v(format, args);
+    const char *const text = leat_files_text_in(room, sizeof room, &copy, format, args);
     va_end(args);
     fflush(stdout);
     print_name(command);
-    fprintf(stderr, "%s\nleat %s --help says more\n", leat_terminal_name(text ? text : format),
-            command);
-    free(text);
+    fprintf(stderr, "%s\nleat %s --help says more\n", leat_terminal_name(text), command);
+    free(copy);
     return LEAT_EXIT_USAGE;
 }
 

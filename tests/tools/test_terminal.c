@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "fixtures/command_pipeline.h"
+#include "fixtures/failing_malloc.h"
 #include "leat/leat.h"
 #include "print/progress.h"
 #include "print/terminal.h"
@@ -245,6 +246,30 @@ TEST_WITH(reports_fit_80_columns, NULL, clean)
         expect_success(shell("$L help %s", leat_ops()[i]->name));
         expect_80_columns(leat_ops()[i]->name);
     }
+}
+
+/* Also when a text has no room in memory, it is printed, or its beginning. */
+TEST(texts_are_printed_without_memory)
+{
+    char line[8000] = "", buffer[8000], word[2000];
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = 0;
+    FILE *const file = tmpfile();
+    assert_non_null(file);
+    setvbuf(file, buffer, _IOFBF, sizeof buffer);
+    for (int large = 0; large < 2; large++)
+        for (long n = 0; n < 3; n++) {
+            assert_int_equal(ftruncate(fileno(file), 0), 0);
+            rewind(file);
+            failing_malloc_at(n);
+            leat_terminal_put(file, 2, 2, "%s; %s", "a", large ? word : "b");
+            failing_malloc_hit();
+            rewind(file);
+            assert_non_null(fgets(line, sizeof line, file));
+            assert_string_equal(line, large ? "  a;\n" : "  a; b\n");
+            assert_true(!large || (fgets(line, sizeof line, file) && strlen(line) > 1000));
+        }
+    fclose(file);
 }
 
 SUITE_FIXTURE(make_images, command_remove_folder)

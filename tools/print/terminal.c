@@ -11,6 +11,8 @@
 #include "files.h"
 #include "formats/visible.h"
 
+enum { ROOM = 1024 }; /* most texts take less */
+
 int leat_terminal_width(FILE *stream)
 {
     struct winsize size;
@@ -96,10 +98,11 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
 
 static void put(FILE *out, int column, int indent, const char *format, va_list args)
 {
-    char *const text = leat_files_text_v(format, args);
+    char room[ROOM], *copy;
+    const char *const text = leat_files_text_in(room, sizeof room, &copy, format, args);
     fprintf(out, "%*s", column, "");
-    leat_terminal_wrap(out, text ? text : format, column, indent);
-    free(text);
+    leat_terminal_wrap(out, text, column, indent);
+    free(copy);
 }
 
 void leat_terminal_put(FILE *out, int column, int indent, const char *format, ...)
@@ -120,12 +123,12 @@ void leat_terminal_say(int indent, const char *format, ...)
 
 void leat_terminal_paint(int indent, const char *format, ...)
 {
+    char room[ROOM], *copy;
     va_list args;
     va_start(args, format);
-    char *const text = leat_files_text_v(format, args);
+    wrap(stdout, leat_files_text_in(room, sizeof room, &copy, format, args), 0, indent);
     va_end(args);
-    wrap(stdout, text ? text : format, 0, indent);
-    free(text);
+    free(copy);
 }
 
 void leat_terminal_entry(FILE *out, const char *head, int column, const char *text)
