@@ -182,7 +182,7 @@ static const char *text_or(const char *text, const char *other)
     return text ? text : other;
 }
 
-/* The same for the options of a kind. */
+/* Checks the options of a kind. Returns LEAT_EXIT_OK, or the code of what it has reported. */
 static int check_options(const leat_call *call)
 {
     const struct convert_options *const o = call->options;

@@ -222,7 +222,8 @@ static char *draw_all(const leat_chart *charts, int n, int *bottom)
     FILE *const out = open_memstream(&text, &size);
     for (int i = 0; out && rc == LEAT_OK && i < n; i++)
         rc = put_below(out, &charts[i], bottom);
-    if (out && (fclose(out) != 0 || rc < 0)) {
+    leat_files_close_text(out, &text);
+    if (rc < 0) {
         free(text);
         text = NULL;
     }

@@ -13,31 +13,39 @@
 
 /* What the command line says. */
 typedef struct leat_convert {
-    const char *kind; /* name of a source, or "config"; images and records do not look at it */
-    const char *const
-        *inputs; /* folder or list; files or options of a source; a config; files and patterns */
+    /* images, tfrecord, the name of a source, or config. */
+    const char *kind;
+    /* One folder or list of images; TFRecord files and patterns; files or the options of a source; one config. */
+    const char *const *inputs;
     int n_inputs;
-    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;   /* -1: 1, or for records one for each file */
+    /* The files are PREFIX-00000-of-00008.tfrecord, …. */
+    const char *prefix;
+    /* -1: 1, or one for each file of TFRecord files. */
+    int32_t n_shards;
     /* Write only its shards, and leave names to `finish`. Of TFRecord files that have none of its records at most the
      * number of records is read. */
     leat_convert_part part;
-    int64_t threads; /* -1: as the config says, or for images by the number of cores */
-    bool
-        is_shuffled; /* by `seed`; false: by class, then by name; in the order of the list; or as the source says */
+    /* -1: as the config says, or for images by the number of cores. */
+    int64_t threads;
+    /* By `seed`. False: by class, then by name; in the order of the list; or as the source says. */
+    bool is_shuffled;
     uint64_t seed;
     int32_t progress; /* LEAT_PROGRESS_* */
     const char *json; /* --json */
-    /* of images */
+
+    /* The others are for images only. */
     leat_file_list_options list;
-    int32_t
-        restart_mcus; /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
-    bool keep_metadata; /* of these files */
-    bool verify;        /* decode every image */
-    bool
-        skip_bad; /* leave out, and list, damaged images, what cannot be opened, and what a list names and is
-                           * no image or has no class */
-    bool recursive; /* also folders inside a class folder; otherwise these are an error */
+    /* 0: JPEG files are copied. Otherwise they are rewritten with a restart marker every this many MCUs. */
+    int32_t restart_mcus;
+    /* Rewritten files keep it. */
+    bool keep_metadata;
+    /* Decode every image. */
+    bool verify;
+    /* Leave out, and list, damaged images, files that cannot be opened, and what a list names and is no image or has no
+     * class. */
+    bool skip_bad;
+    /* Also read folders inside a class folder. Otherwise these are an error. */
+    bool recursive;
 } leat_convert;
 
 /* --- from image files --- */

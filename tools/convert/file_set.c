@@ -66,16 +66,16 @@ int leat_file_set_write_labels(const leat_file_set *set, const char *const *name
     if (!n)
         return LEAT_OK;
     FILE *const memory = open_memstream(&text, &size);
-    char *const labels = memory ? leat_files_text("%s-labels.txt", set->prefix) : NULL;
+    char *const labels = leat_files_text("%s-labels.txt", set->prefix);
     char *const part = labels ? leat_file_set_part(set, labels) : NULL;
-    int rc = part ? LEAT_OK : no_memory(err);
+    int rc = memory && part ? LEAT_OK : no_memory(err);
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
         fprintf(memory, "%s\n",
                 leat_utf8_is_harmless(names[i]) ? names[i] : leat_terminal_name(names[i]));
         if (strpbrk(names[i], "\n\r"))
             rc = leat_fail(err, LEAT_E_DATA, "class %zu has a line break in its name", i);
     }
-    if (memory && fclose(memory) != 0 && rc == LEAT_OK)
+    if (!leat_files_close_text(memory, &text) && rc == LEAT_OK)
         rc = no_memory(err);
     if (rc == LEAT_OK)
         rc = leat_files_write(part, text, size, err);

@@ -52,7 +52,7 @@ struct leat_file_set {
 };
 
 /* Takes the lock without waiting. The folder of PREFIX must exist. If an earlier run left complete files, they get
- * their names first; but those of one part are deleted.
+ * their names first. With a part, files of an earlier run of it are deleted, complete or not.
  *
  * set      all zero; leat_file_set_close() it, also after an error
  * prefix   borrowed until close

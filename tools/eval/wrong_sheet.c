@@ -147,13 +147,12 @@ static int write_svg(const leat_wrong_sheet *sheet, const leat_trained *t, const
     size_t length = 0, size = 0;
     int rc = leat_image_encode_png(drawn->pixels, drawn->height, drawn->width, &png, &size, err);
     FILE *out = rc == LEAT_OK ? open_memstream(&text, &length) : NULL;
-    if (rc == LEAT_OK && !out)
-        rc = leat_fail(err, LEAT_E_NOMEM, "--sheet: out of memory");
-    if (out) {
+    if (out)
         put_picture(out, sheet, t, drawn, png, size);
-        fclose(out);
-        rc = leat_files_write(path, text, length, err);
-    }
+    if (rc == LEAT_OK)
+        rc = leat_files_close_text(out, &text)
+                 ? leat_files_write(path, text, length, err)
+                 : leat_fail(err, LEAT_E_NOMEM, "--sheet: out of memory");
     free(png);
     free(text);
     return rc;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "experiment_sweep.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "host.h"
 
@@ -45,8 +46,9 @@ static int parse_model(struct cold *cold, int64_t n_layers, leat_error *err)
         fprintf(memory, "    - dense: {units: %d}\n    - relu\n", HIDDEN);
     fprintf(memory, "    - dense: {units: 10}\n  loss: softmax_cross_entropy\n"
                     "  optimizer: {adam: {learning_rate: 1.0e-3}}\n");
-    int rc = fclose(memory) ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
-                            : leat_config_parse(text, "model-creation", &cold->config, err);
+    const int rc = leat_files_close_text(memory, &text)
+                       ? leat_config_parse(text, "model-creation", &cold->config, err)
+                       : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(text);
     return rc;
 }

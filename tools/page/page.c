@@ -273,11 +273,12 @@ char *leat_page_write(leat_page *page, const leat_input *inputs, int n, size_t *
     if (page->out)
         write_page(page, inputs, n, all);
     free(all);
-    if ((page->out && fclose(page->out) != 0) || page->failed) {
+    leat_files_close_text(page->out, &text);
+    page->out = NULL;
+    if (page->failed) {
         free(text);
         text = NULL;
     }
-    page->out = NULL;
     return text;
 }
 

@@ -112,7 +112,8 @@ typedef struct leat_train_rate {
     double wait_share; /* share of the time in which the loop waited for a batch */
 } leat_train_rate;
 
-/* Begins an interval now, at the start of an epoch: after leat_trainer_metrics(). */
+/* Begins an interval now: at the start of an epoch, after leat_trainer_metrics(), or of a run. A run that goes on inside an
+ * epoch has the sums of that epoch up to there, which the interval does not count. */
 void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from);
 /* Ends it and begins the next. */
 leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snapshot *from);
