@@ -256,7 +256,7 @@ TEST(a_bad_image_before_a_failed_shard_is_reported)
         .prefix = prefix,
         .n_shards = 3,
         .threads = 3,
-        .list = { .root = "", .delimiter = "auto", .file = "0", .suffix = "", .class_from = "" },
+        .list = { .root = "", .delimiter = "auto", .file = "", .suffix = "", .class_from = "" },
         .progress = LEAT_PROGRESS_OFF
     };
     forget();
