@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cuda_command.c: what `leat train` and `leat compare` report of a GPU: idle time by records and by events, and
- * the most that the device reaches. Over the stand-ins for CUDA and CUPTI. */
+ * the most that the device reaches; and how `leat watch` runs a program. Over the stand-ins for CUDA and CUPTI. */
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
@@ -48,6 +48,16 @@ TEST(the_commands_print_both)
     json = parse_out();
     expect_recorded_json(json_array_get(json_object_get(json, "arms"), 0), 20);
     json_decref(json);
+}
+
+/* It runs as it would without leat. */
+TEST(a_watched_program_has_the_limits_that_leat_was_given)
+{
+    expect_success(shell("ulimit -S -s 256; $L watch -- sh -c 'ulimit -s'"));
+    assert_string_equal(out, "256\n");
+    /* head ends by SIGXFSZ. */
+    expect_success(shell("$L watch -- sh -c 'ulimit -f 1; head -c 9999 /dev/zero >big; "
+                         "test $? -gt 128'; rm big"));
 }
 
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -95,20 +95,6 @@ TEST(a_small_stack_is_enlarged_or_refused)
 #endif
 }
 
-/* It runs as it would without leat. */
-TEST(a_watched_program_has_the_limits_that_leat_was_given)
-{
-#ifdef SANITIZED
-    skip();
-#else
-    expect_success(shell("ulimit -S -s 256; $L watch -- sh -c 'ulimit -s'"));
-    assert_string_equal(out, "256\n");
-    /* head ends by SIGXFSZ. */
-    expect_success(shell("$L watch -- sh -c 'ulimit -f 1; head -c 9999 /dev/zero >big; "
-                         "test $? -gt 128'; rm big"));
-#endif
-}
-
 TEST(raw_pixels_are_told)
 {
     static const char note[] = "'image' reaches the model as uint8";
