@@ -32,7 +32,7 @@ static int work_shape(const void *o, const leat_shape *in, leat_shape *out, leat
 }
 
 /* Which record is slow is drawn: for the record, not for its place. */
-static void work_plan(const void *o, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void work_draw(const void *o, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const work_options *const options = o;
     (void)in;
@@ -40,10 +40,10 @@ static void work_plan(const void *o, leat_rng *rng, const leat_shape *in, leat_p
         options->slow_every && leat_rng_below(rng, (uint32_t)options->slow_every) == 0 ? 20 : 1;
 }
 
-static int work_apply(const void *o, const leat_plan64 *plan, const leat_view *in,
+static int work_apply(const void *o, const leat_draw *draw, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    const int64_t n = ((const work_options *)o)->rounds * (int64_t)plan->words[0];
+    const int64_t n = ((const work_options *)o)->rounds * (int64_t)draw->words[0];
     uint64_t x = 1;
     (void)scratch;
     (void)err;
@@ -60,7 +60,7 @@ static const leat_op work_op = { .name = "work",
                                  .options = work_table,
                                  .flags = LEAT_OP_RANDOM,
                                  .shape = work_shape,
-                                 .plan = work_plan,
+                                 .draw = work_draw,
                                  .apply = work_apply };
 
 /* --- a run of a job --------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ pipeline:
   - batch: 72
   - prefetch: 2
 train:
-  micro_shards: 24
+  micro_batches: 24
   model: [conv2d: {filters: 8, stride: 2}, batch_norm, relu, dropout: 0.2, flatten, dense: 10]
   loss: softmax_cross_entropy
   optimizer: adam

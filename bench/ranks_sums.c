@@ -16,13 +16,13 @@ enum { ROUNDS_MAX = 1000 };
 
 static leat_ranks *ranks;
 
-static double ours(leat_ranks_sum *s, float *const *shards, float *to, size_t n)
+static double ours(leat_ranks_sum *s, float *const *grads, float *to, size_t n)
 {
     const int64_t start = leat_clock_ns();
     leat_error err;
     int rc = leat_ranks_agree(ranks, LEAT_OK, NULL, &err);
     for (size_t at = 0; at < n && rc == LEAT_OK; at += s->chunk)
-        rc = leat_ranks_sum_chunk(s, shards, at, n - at < s->chunk ? n - at : s->chunk, to + at,
+        rc = leat_ranks_sum_chunk(s, grads, at, n - at < s->chunk ? n - at : s->chunk, to + at,
                                   &err);
     if (rc < 0)
         leat_error_print(&err, stderr);
@@ -52,19 +52,19 @@ static void measure(size_t n, int rounds)
 {
     static double times[2][ROUNDS_MAX];
     float *const own = calloc(n, sizeof *own), *const to = calloc(n, sizeof *to);
-    float **const shards = calloc((size_t)ranks->n, sizeof *shards);
+    float **const grads = calloc((size_t)ranks->n, sizeof *grads);
     leat_ranks_sum s = { 0 };
     leat_error err;
-    if (!own || !to || !shards ||
+    if (!own || !to || !grads ||
         leat_ranks_sum_open(&s, ranks, ranks->n, n, leat_cpu_loops_get()->sum, &err) < 0)
         exit(1);
     for (size_t i = 0; i < n; i++)
         own[i] = (float)(i % 97) + (float)ranks->rank * 1e-3f;
-    shards[ranks->rank] = own;
+    grads[ranks->rank] = own;
     for (int i = -2; i < rounds; i++) {
         double ms[2];
         MPI_Barrier(MPI_COMM_WORLD);
-        note(&ms[0], ours(&s, shards, to, n));
+        note(&ms[0], ours(&s, grads, to, n));
         MPI_Barrier(MPI_COMM_WORLD);
         note(&ms[1], allreduce(own, to, n));
         for (int k = 0; k < 2 && i >= 0; k++)
@@ -80,7 +80,7 @@ static void measure(size_t n, int rounds)
     leat_ranks_sum_close(&s);
     free(own);
     free(to);
-    free(shards);
+    free(grads);
 }
 
 int main(int argc, char **argv)

@@ -79,8 +79,8 @@ static int head_shape(const void *o, const leat_shape *in, leat_shape *out, leat
     return LEAT_OK;
 }
 
-static int head_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int head_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                      leat_scratch *scratch, leat_error *err)
 {
     (void)o;
     (void)p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * user_op.c: an op of one's own in a map: `cutout` fills a random square of an image. An op is a table
- * of options and three functions: what comes out (shape), what is decided (plan), what is done
+ * of options and three functions: what comes out (shape), what is drawn (draw), what is done
  * (apply). It is checked, configured and made repeatable like the built-in ones. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,16 +43,16 @@ typedef struct place {
 
 /* All random decisions of one sample; the generator belongs to its record and epoch, so they do not
  * depend on threads, batch size or other ops. */
-static void cutout_plan(const void *options, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void cutout_draw(const void *options, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const int64_t size = ((const cutout_options *)options)->size;
     place at;
     at.top = leat_rng_below(rng, (uint32_t)(in->dims[0] - size + 1));
     at.left = leat_rng_below(rng, (uint32_t)(in->dims[1] - size + 1));
-    LEAT_PLAN_PUT(out, at);
+    LEAT_DRAW_PUT(out, at);
 }
 
-static int cutout_apply(const void *options, const leat_plan64 *plan, const leat_view *in,
+static int cutout_apply(const void *options, const leat_draw *draw, const leat_view *in,
                         const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const cutout_options *o = options;
@@ -60,7 +60,7 @@ static int cutout_apply(const void *options, const leat_plan64 *plan, const leat
     place at;
     (void)scratch;
     (void)err;
-    memcpy(&at, plan, sizeof at);
+    memcpy(&at, draw, sizeof at);
     if (out->data != in->data) /* LEAT_OP_IN_PLACE: it may be the same memory */
         memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     for (int64_t y = at.top; y < at.top + o->size; y++)
@@ -76,7 +76,7 @@ static const leat_op cutout = {
     .options = cutout_table,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
     .shape = cutout_shape,
-    .plan = cutout_plan,
+    .draw = cutout_draw,
     .apply = cutout_apply,
 };
 

@@ -184,7 +184,7 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     const char *split = s->n_test == 0 ? "" : i < o->n - s->n_test ? "/train" : "/test";
     uint8_t *bytes;
     size_t n;
-    leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
+    leat_draw_picture((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
     if (o->format == FORMAT_CIFAR)
         return write_cifar(s, i, label, pixels, err);
     int rc = o->format == FORMAT_PNG ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)

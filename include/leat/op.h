@@ -2,9 +2,9 @@
  *
  * op.h: an op is a pure function on one sample's tensor. Its main parts:
  *   shape   at open: type and shape of the output, so that memory can be sized in advance
- *   plan    draws all random decisions on the host, into 64 bytes
- *   apply   executes the plan; writes only its output
- * Another device can execute the same plan. An op does not know batches, threads or devices. */
+ *   draw    draws all random decisions on the host, into 64 bytes
+ *   apply   executes what was drawn; writes only its output
+ * Another device can execute the same draw. An op does not know batches, threads or devices. */
 #ifndef LEAT_OP_H
 #define LEAT_OP_H
 
@@ -19,16 +19,16 @@
 extern "C" {
 #endif
 
-/* The decisions of `plan`. Holds no pointers: devices get a copy of the bytes. */
-typedef struct leat_plan64 {
+/* The decisions of `draw`. Holds no pointers: devices get a copy of the bytes. */
+typedef struct leat_draw {
     uint64_t words[8];
-} leat_plan64;
+} leat_draw;
 
-/* Copy a struct of decisions into a plan and back. A struct of more than 64 bytes does not compile. */
-#define LEAT_PLAN_PUT(plan, drawn) LEAT_PLAN_COPY((plan), &(drawn), sizeof(drawn))
-#define LEAT_PLAN_GET(plan, drawn) LEAT_PLAN_COPY(&(drawn), (plan), sizeof(drawn))
-#define LEAT_PLAN_COPY(to, from, bytes)                                                            \
-    ((void)sizeof(char[(bytes) <= sizeof(leat_plan64) ? 1 : -1]), (void)memcpy(to, from, bytes))
+/* Copy a struct of decisions into a draw and back. A struct of more than 64 bytes does not compile. */
+#define LEAT_DRAW_PUT(draw, drawn) LEAT_DRAW_COPY((draw), &(drawn), sizeof(drawn))
+#define LEAT_DRAW_GET(draw, drawn) LEAT_DRAW_COPY(&(drawn), (draw), sizeof(drawn))
+#define LEAT_DRAW_COPY(to, from, bytes)                                                            \
+    ((void)sizeof(char[(bytes) <= sizeof(leat_draw) ? 1 : -1]), (void)memcpy(to, from, bytes))
 
 /* Working memory of one worker; see leat_scratch_* below. */
 typedef struct leat_scratch leat_scratch;
@@ -41,7 +41,7 @@ typedef struct leat_op_constants {
 
 enum {
     LEAT_OP_IN_PLACE = 1, /* apply allows out->data == in->data */
-    LEAT_OP_RANDOM = 2,   /* plan draws random numbers */
+    LEAT_OP_RANDOM = 2,   /* draw takes random numbers */
     LEAT_OP_KERNEL = 4,   /* the CUDA plugin has a kernel with the same results */
     LEAT_OP_COPY = 8      /* the output is the input's bytes, of any input with as many bytes */
 };
@@ -65,11 +65,11 @@ typedef struct leat_op {
 
     /* Draws all random decisions. NULL: the op is not random. `in` has no unknown dims. The number of
      * draws may depend only on options and shape. Any thread. */
-    void (*plan)(const void *options, leat_rng *rng, const leat_shape *in, leat_plan64 *out);
+    void (*draw)(const void *options, leat_rng *rng, const leat_shape *in, leat_draw *out);
 
     /* Writes out->data; `shape` or `measure` gave out->shape. `in` is read-only unless both share data.
      * Returns LEAT_OK or LEAT_E_DATA / LEAT_E_NOMEM. Any thread; one scratch per thread. */
-    int (*apply)(const void *options, const leat_plan64 *plan, const leat_view *in,
+    int (*apply)(const void *options, const leat_draw *draw, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err);
 
     /* With LEAT_OP_KERNEL: computes the kernel's constants for inputs of this shape (no unknown

@@ -18,7 +18,7 @@
  * On several machines, mpirun or srun starts the processes, and each calls leat_ranks_open_mpi() in place of the first four
  * lines.
  *
- * On the CPU the weights are the same bits for every number of ranks that divides train.micro_shards. */
+ * On the CPU the weights are the same bits for every number of ranks that divides train.micro_batches. */
 #ifndef LEAT_RANKS_H
 #define LEAT_RANKS_H
 

@@ -8,10 +8,10 @@
  * classes (one_hot, mixup). Masked rows (leat_batch_valid) have no weight: loss, metrics, gradients and the
  * statistics of batch_norm are those of the batch without them.
  *
- * On the CPU, oneDNN does convolutions and matrix products. A batch is cut into train.micro_shards parts, and a
+ * On the CPU, oneDNN does convolutions and matrix products. A batch is cut into train.micro_batches parts, and a
  * thread computes whole parts. Threads synchronise for the statistics of batch_norm and for the sum of the
  * gradients, both in a fixed order. A waiting thread soon sleeps, so that the pipeline's workers can use
- * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any
+ * its core. The same seed, batches, micro_batches, CPU and oneDNN give the same weights, bit for bit, for any
  * number of threads.
  *
  * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only
@@ -93,7 +93,7 @@ LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
  * plan     with `engine: {rank: …, ranks: …}` of this process. Plans of evaluation have neither: every rank reads their
  *          whole batches, and computes its part of the rows where no metric over classes is asked for
  * ranks    that this process has joined; borrowed; NULL: it trains alone
- * returns  also LEAT_E_CONFIG: the number of ranks does not divide train.micro_shards; LEAT_E_ARGUMENT: the plan is of
+ * returns  also LEAT_E_CONFIG: the number of ranks does not divide train.micro_batches; LEAT_E_ARGUMENT: the plan is of
  *          another rank, or another rank has another model; LEAT_E_IO: a rank has ended */
 LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan,
                                      leat_device *device, leat_ranks *ranks, leat_trainer **out,
@@ -148,7 +148,7 @@ typedef struct leat_layer_info {
 /* Bytes that a training step works on. */
 typedef struct leat_train_memory {
     int64_t weights, states, average; /* states: of the optimiser */
-    int64_t gradients;                /* of all micro-shards */
+    int64_t gradients;                /* of all micro-batches */
     int64_t activations;              /* and their gradients, of a full batch */
     /* Packed weights, sums, scratch of threads, what crosses between devices; without the scratch of devices that do
      * not tell. */

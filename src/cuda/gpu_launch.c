@@ -49,7 +49,7 @@ leat_kernel_args leat_gpu_launch_args(const leat_device_op *op, const leat_kerne
         .in_bytes = bytes_of(&op->in),
         .out_bytes = bytes_of(&op->out),
         .n_rows = rows,
-        .plan_stride = n_ops,
+        .draw_stride = n_ops,
         .in_height = image ? (int32_t)op->in.dims[0] : 1,
         .in_width = image ? (int32_t)op->in.dims[1] : 1,
         .out_height = image ? (int32_t)op->out.dims[0] : 1,

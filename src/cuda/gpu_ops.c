@@ -21,12 +21,12 @@
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
 
-/* One kernel launch; `in`, `out` and `plans` of args are set per buffer. */
+/* One kernel launch; `in`, `out` and `draws` of args are set per buffer. */
 typedef struct launch {
     cudaKernel_t kernel;
     leat_kernel_args args;
     size_t from, to,
-        plans; /* offsets in a buffer; SIZE_MAX: in scratch, keep the pointer of args */
+        draws; /* offsets in a buffer; SIZE_MAX: in scratch, keep the pointer of args */
 } launch;
 
 /* The first op of a chain that gets files. */
@@ -126,7 +126,7 @@ static int add_op(leat_gpu_ops *ops, const leat_device_chain *chain, int32_t i, 
     launch one = { .args = leat_gpu_launch_args(op, kernel, ops->rows, chain->n_ops, files),
                    .from = first ? chain->from : SIZE_MAX,
                    .to = last ? chain->to : SIZE_MAX,
-                   .plans = chain->plans + (size_t)i * sizeof(leat_plan64) };
+                   .draws = chain->draws + (size_t)i * sizeof(leat_draw) };
     one.args.in =
         i == 1 && chain->files ? ops->heads[ops->n_heads - 1].out : ops->scratch[(i + 1) % 2];
     one.args.out = ops->scratch[i % 2];
@@ -163,7 +163,7 @@ static int add_device_cache(leat_gpu_ops *ops, const leat_device_cache_rows *row
                                  .channels = (int32_t)word },
                        .from = SIZE_MAX,
                        .to = tensor->at,
-                       .plans = rows->index };
+                       .draws = rows->index };
         const int rc = get_kernel(ops, "leat_device_cache", &one.kernel, err);
         if (rc < 0)
             return rc;
@@ -178,7 +178,7 @@ static cudaError_t launch_one(const launch *one, uint8_t *buffer, int64_t rows, 
 {
     leat_kernel_args args = one->args;
     args.n_rows = rows;
-    args.plans = (const leat_plan64 *)(void *)(buffer + one->plans);
+    args.draws = (const leat_draw *)(void *)(buffer + one->draws);
     if (one->from != SIZE_MAX)
         args.in = buffer + one->from;
     if (one->to != SIZE_MAX)
@@ -204,8 +204,8 @@ static cudaError_t launch_on_pictures(const chain_head *head, uint8_t *buffer,
         const launch *const one = &head->launches[i];
         leat_kernel_args args = one->args;
         args.n_rows = work->to - work->from;
-        args.plans =
-            (const leat_plan64 *)(void *)(buffer + one->plans) + work->from * args.plan_stride;
+        args.draws =
+            (const leat_draw *)(void *)(buffer + one->draws) + work->from * args.draw_stride;
         args.in = work->pixels;
         args.pictures = work->pictures;
         args.out = work->out + work->from * args.out_bytes;

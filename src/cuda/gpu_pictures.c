@@ -32,7 +32,7 @@ struct leat_gpu_pictures {
     leat_device_files files;
     const leat_kernel_op *op;
     leat_kernel_args args;
-    size_t plans; /* offset of the first op's plans in host memory of a batch */
+    size_t draws; /* offset of the first op's draws in host memory of a batch */
     int64_t rows;
     uint8_t *block;
     int64_t block_bytes;
@@ -84,7 +84,7 @@ int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, const 
     p->files = *chain->files;
     p->op = op;
     p->args = *args;
-    p->plans = chain->plans;
+    p->draws = chain->draws;
     p->rows = args->n_rows;
     int rc = leat_gpu_check(gpu, cudaSetDevice(gpu->number), "decode_jpeg on the GPU", err);
     if (rc == LEAT_OK)
@@ -136,8 +136,8 @@ static leat_image_box part_of(const leat_gpu_pictures *p, const leat_gpu_decodin
     if (!p->op->region)
         return whole;
     args.pictures = picture;
-    args.plans = (const leat_plan64 *)(const void *)(work->host + p->plans) +
-                 row * (int64_t)args.plan_stride;
+    args.draws =
+        (const leat_draw *)(const void *)(work->host + p->draws) + row * (int64_t)args.draw_stride;
     return p->op->region(&args, 0);
 }
 

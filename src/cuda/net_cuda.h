@@ -17,7 +17,7 @@
  *
  * Weights, gradients and states are arenas of floats on the device with the places of leat_model.params. The
  * libraries read packed copies where their layout or type differs, renewed after each update. Gradients
- * of convolutions come in the layout of those copies. A batch is one shard: micro_shards do nothing here, so
+ * of convolutions come in the layout of those copies. A batch is one micro-batch: micro_batches do nothing here, so
  * weights are not the bits of the CPU. */
 #ifndef LEAT_NET_CUDA_H
 #define LEAT_NET_CUDA_H

@@ -62,7 +62,7 @@ typedef struct leat_device_chain {
      * height and width are unknown only in ops[0].in. */
     const leat_device_files *files;
     size_t from;  /* input tensor, if files is NULL */
-    size_t plans; /* n_ops leat_plan64 for each row */
+    size_t draws; /* n_ops leat_draw for each row */
     size_t to;    /* output tensor */
 } leat_device_chain;
 

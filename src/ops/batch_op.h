@@ -36,10 +36,10 @@ typedef struct leat_batch_op {
     int (*check)(const void *options, const leat_shape *in, leat_error *err);
     /* Draws all decisions, once per batch. *own is the weight of a row's own label in the mixed label,
      * from 0 to 1. With 1 the batch stays as it is. */
-    void (*plan)(const void *options, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
+    void (*draw)(const void *options, leat_rng *rng, const leat_shape *in, leat_draw *out,
                  double *own);
     /* Mixes b into a and a into b, in place. */
-    void (*apply)(const leat_plan64 *plan, const leat_shape *in, void *a, void *b);
+    void (*apply)(const leat_draw *draw, const leat_shape *in, void *a, void *b);
 } leat_batch_op;
 
 #define LEAT_BATCH_OP_DECLARE(name) extern const leat_batch_op leat_batch_op_##name;

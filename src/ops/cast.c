@@ -98,13 +98,13 @@ static void convert(const leat_view *in, const leat_view *out, size_t n)
     }
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t n = (size_t)leat_shape_elements(&in->shape);
     const leat_dtype to = out->shape.dtype;
     (void)opts;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     if (in->shape.dtype == to)

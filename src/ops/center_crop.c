@@ -46,13 +46,13 @@ leat_image_box leat_center_crop_box(const leat_shape *in, int32_t height, int32_
                              (int32_t)(in->dims[1] - width) / 2, height, width };
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const leat_image_box box =
         leat_center_crop_box(&in->shape, (int32_t)out->shape.dims[0], (int32_t)out->shape.dims[1]);
     (void)opts;
-    (void)planned;
+    (void)draw;
     (void)scratch;
     (void)err;
     leat_image_crop(in, out, &box, LEAT_PAD_CONSTANT);

@@ -8,7 +8,7 @@
 #include "op_list.h"
 #include "ops/image/color.h"
 #include "ops/image/image.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 typedef struct jitter_options {
     leat_f32s brightness, contrast, saturation, hue;
@@ -55,7 +55,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_same("color_jitter", LEAT_IMAGE_U8, in, out, err);
 }
 
-static float draw(leat_rng *rng, const leat_f32s *range, float center)
+static float amount(leat_rng *rng, const leat_f32s *range, float center)
 {
     const float x = range->values[0];
     const float low = center - x < 0 && center > 0 ? 0 : center - x;
@@ -63,9 +63,9 @@ static float draw(leat_rng *rng, const leat_f32s *range, float center)
                          : leat_rng_range(rng, low, center + x);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
-    leat_jitter_plan drawn = { .order = { LEAT_JITTER_BRIGHTNESS, LEAT_JITTER_CONTRAST,
+    leat_jitter_draw drawn = { .order = { LEAT_JITTER_BRIGHTNESS, LEAT_JITTER_CONTRAST,
                                           LEAT_JITTER_SATURATION, LEAT_JITTER_HUE } };
     (void)in;
     for (uint32_t i = LEAT_N_JITTERS - 1; i > 0; i--) {
@@ -75,25 +75,25 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         drawn.order[k] = other;
     }
     for (int i = 0; i < LEAT_JITTER_HUE; i++)
-        drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
+        drawn.amounts[i] = (int32_t)rintf(amount(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
     drawn.amounts[LEAT_JITTER_HUE] =
-        leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
-    LEAT_PLAN_PUT(out, drawn);
+        leat_color_turn(amount(rng, option_of(opts, LEAT_JITTER_HUE), 0));
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     static leat_color_fn *const change[LEAT_N_JITTERS] = { leat_color_brightness,
                                                            leat_color_contrast,
                                                            leat_color_saturation, leat_color_hue };
     const size_t n_px = leat_image_n_px(&in->shape), channels = (size_t)in->shape.dims[2];
     const uint8_t *from = in->data;
-    leat_jitter_plan drawn;
+    leat_jitter_draw drawn;
     (void)opts;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     for (int i = 0; i < LEAT_N_JITTERS; i++) {
         const int kind = drawn.order[i];
         if (drawn.amounts[kind] == (kind == LEAT_JITTER_HUE ? 0 : LEAT_COLOR_ONE))
@@ -113,6 +113,6 @@ const leat_op leat_op_color_jitter = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

@@ -10,9 +10,9 @@
 #include "batch_op.h"
 #include "ops/image/mix.h"
 
-typedef struct cutmix_plan {
+typedef struct cutmix_draw {
     int32_t x0, y0, x1, y1; /* box from (x0, y0) to before (x1, y1) */
-} cutmix_plan;
+} cutmix_draw;
 
 static const leat_option options[] = { LEAT_MIX_ROWS, LEAT_OPTION_END };
 
@@ -32,8 +32,7 @@ static int32_t cut(int64_t at, int64_t side)
     return (int32_t)(at < 0 ? 0 : at > side ? side : at);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
-                 double *own)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out, double *own)
 {
     const leat_mix_options *const o = opts;
     const int64_t height = in->dims[0], width = in->dims[1];
@@ -42,20 +41,20 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
                   y = leat_rng_below(rng, (uint32_t)height);
     const double half = 0.5 * sqrt(1 - leat_mix_beta(rng, (double)o->alpha));
     const int64_t w = (int64_t)(half * (double)width), h = (int64_t)(half * (double)height);
-    cutmix_plan box = { 0 };
+    cutmix_draw box = { 0 };
     if (mixes)
-        box = (cutmix_plan){ cut(x - w, width), cut(y - h, height), cut(x + w, width),
+        box = (cutmix_draw){ cut(x - w, width), cut(y - h, height), cut(x + w, width),
                              cut(y + h, height) };
     const double area = (double)(box.x1 - box.x0) * (box.y1 - box.y0);
     *own = 1 - area / ((double)width * (double)height);
-    LEAT_PLAN_PUT(out, box);
+    LEAT_DRAW_PUT(out, box);
 }
 
-static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
+static void apply(const leat_draw *p, const leat_shape *in, void *a, void *b)
 {
     const size_t pixel = (size_t)in->dims[2] * leat_dtype_bytes(in->dtype);
-    cutmix_plan box;
-    LEAT_PLAN_GET(p, box);
+    cutmix_draw box;
+    LEAT_DRAW_GET(p, box);
     for (int32_t y = box.y0; y < box.y1; y++) {
         const size_t at = ((size_t)y * (size_t)in->dims[1] + (size_t)box.x0) * pixel;
         leat_mix_swap((uint8_t *)a + at, (uint8_t *)b + at, (size_t)(box.x1 - box.x0) * pixel);
@@ -68,6 +67,6 @@ const leat_batch_op leat_batch_op_cutmix = {
       options },
     sizeof(leat_mix_options),
     check,
-    plan,
+    draw,
     apply
 };

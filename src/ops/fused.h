@@ -25,10 +25,10 @@ typedef struct leat_fused {
     const char *help;
     /* The number of the chain's first ops that it does, or 0. At open. */
     int (*match)(const leat_fused_op *ops, int n);
-    /* Does n ops with their plans, as apply() of an op. Returns the errors of the ops, or
+    /* Does n ops with their draws, as apply() of an op. Returns the errors of the ops, or
      * LEAT_E_UNSUPPORTED if this sample needs the ops one by one.
      * streams  out->data will leave the CPU's caches before it is read: it may be written around them */
-    int (*apply)(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
+    int (*apply)(const leat_fused_op *ops, int n, const leat_draw *draws, const leat_view *in,
                  const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err);
 } leat_fused;
 
@@ -57,6 +57,6 @@ bool leat_normalize_is_planar(const void *options);
 
 /* True if the op mirrors left to right, false if top to bottom. */
 bool leat_random_flip_is_horizontal(const void *options);
-bool leat_random_flip_mirrors(const leat_plan64 *plan);
+bool leat_random_flip_mirrors(const leat_draw *draw);
 
 #endif

@@ -41,12 +41,12 @@ static leat_jpeg_target target_of(const leat_fused_op *ops, int n, const leat_sh
 }
 
 /* The part of the image that ops[1] resizes: what it has drawn, or everything. */
-static leat_image_box box_of(const leat_fused_op *ops, const leat_plan64 *plans,
+static leat_image_box box_of(const leat_fused_op *ops, const leat_draw *draws,
                              const leat_jpeg *jpeg)
 {
     leat_image_box box = { 0, 0, jpeg->height, jpeg->width };
     if (ops[1].op == &leat_op_random_resized_crop)
-        LEAT_PLAN_GET(&plans[1], box);
+        LEAT_DRAW_GET(&draws[1], box);
     return box;
 }
 
@@ -75,8 +75,8 @@ static int set_crop(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpe
     return LEAT_OK;
 }
 
-/* Adds cutting, mirroring and normalising to the target, as the ops' plans and options say. */
-static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
+/* Adds cutting, mirroring and normalising to the target, as the ops' draws and options say. */
+static int set_target(const leat_fused_op *ops, int n, const leat_draw *draws,
                       const leat_jpeg *jpeg, leat_jpeg_target *target, leat_output *output,
                       leat_error *err)
 {
@@ -85,7 +85,7 @@ static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
                                       : leat_random_resized_crop_interpolation)(ops[1].options);
     for (int i = 2; i < n; i++) {
         if (ops[i].op == &leat_op_random_flip) {
-            target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
+            target->is_mirrored = leat_random_flip_mirrors(&draws[i]);
         } else if (ops[i].op == &leat_op_normalize) {
             const int64_t dims[] = { target->height, target->width, target->channels };
             const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
@@ -129,7 +129,7 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, int64_t chan
                                   err);
 }
 
-static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
+static int apply(const leat_fused_op *ops, int n, const leat_draw *draws, const leat_view *in,
                  const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
@@ -139,8 +139,8 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
     if (rc < 0)
         return rc;
     target.streams = streams;
-    const leat_image_box box = box_of(ops, plans, &jpeg);
-    rc = set_target(ops, n, plans, &jpeg, &target, &output, err);
+    const leat_image_box box = box_of(ops, draws, &jpeg);
+    rc = set_target(ops, n, draws, &jpeg, &target, &output, err);
     if (rc < 0)
         return rc;
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
@@ -186,9 +186,8 @@ static int decode_crop(const leat_jpeg *jpeg, const void *how, void *out, leat_s
     return leat_jpeg_decode_box(jpeg, &j->box, j->channels, out, scratch, err);
 }
 
-static int apply_crop(const leat_fused_op *ops, int n, const leat_plan64 *plans,
-                      const leat_view *in, const leat_view *out, bool streams,
-                      leat_scratch *scratch, leat_error *err)
+static int apply_crop(const leat_fused_op *ops, int n, const leat_draw *draws, const leat_view *in,
+                      const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     const int64_t *const dims = out->shape.dims;
     crop_job how = { .channels = (int)dims[2] };
@@ -200,7 +199,7 @@ static int apply_crop(const leat_fused_op *ops, int n, const leat_plan64 *plans,
         return rc;
     const leat_shape shape = shape_of(&jpeg, how.channels);
     if (ops[1].op == &leat_op_random_crop)
-        LEAT_PLAN_GET(&plans[1], how.box);
+        LEAT_DRAW_GET(&draws[1], how.box);
     else
         how.box = leat_center_crop_box(&shape, (int32_t)dims[0], (int32_t)dims[1]);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {

@@ -16,9 +16,9 @@ typedef struct gray_options {
     float p;
 } gray_options;
 
-typedef struct gray_plan {
+typedef struct gray_draw {
     int32_t is_gray;
-} gray_plan;
+} gray_draw;
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(gray_options, channels, "1", channel_choices,
@@ -48,26 +48,26 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const gray_options *o = opts;
-    const gray_plan drawn = { .is_gray = leat_rng_f32(rng) < o->p };
+    const gray_draw drawn = { .is_gray = leat_rng_f32(rng) < o->p };
     (void)in;
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t n_px = leat_image_n_px(&in->shape);
     const size_t n_in = (size_t)in->shape.dims[2], n_out = (size_t)out->shape.dims[2];
     const uint8_t *from = in->data;
     uint8_t *to = out->data;
-    gray_plan drawn;
+    gray_draw drawn;
     (void)opts;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     if (!drawn.is_gray) {
         memcpy(to, from, n_px * n_in);
         return LEAT_OK;
@@ -87,6 +87,6 @@ const leat_op leat_op_grayscale = {
     .options = options,
     .flags = LEAT_OP_RANDOM,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

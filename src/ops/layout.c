@@ -54,15 +54,15 @@ static void transpose(uint8_t *to, const uint8_t *from, size_t rows, size_t colu
             memcpy(to, from + (y * columns + x) * size, size);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const bool first = ((const layout_options *)opts)->to == CHANNELS_FIRST;
     const size_t size = leat_dtype_bytes(in->shape.dtype);
     const int64_t *const d = in->shape.dims;
     const size_t rows = (size_t)(first ? d[0] * d[1] : d[0]);
     const size_t columns = (size_t)(first ? d[2] : d[1] * d[2]);
-    (void)planned;
+    (void)draw;
     (void)scratch;
     (void)err;
     if (first && columns == 3 && size == 1) {

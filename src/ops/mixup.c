@@ -9,10 +9,10 @@
 #include "batch_op.h"
 #include "ops/image/mix.h"
 
-typedef struct mixup_plan {
+typedef struct mixup_draw {
     float own;
     uint32_t own_256;
-} mixup_plan;
+} mixup_draw;
 
 static const leat_option options[] = { LEAT_MIX_ROWS, LEAT_OPTION_END };
 
@@ -26,11 +26,10 @@ static int check(const void *opts, const leat_shape *in, leat_error *err)
     return LEAT_OK;
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
-                 double *own)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out, double *own)
 {
     const leat_mix_options *const o = opts;
-    mixup_plan drawn = { 0 };
+    mixup_draw drawn = { 0 };
     const bool mixes = leat_rng_f32(rng) < o->p;
     *own = leat_mix_beta(rng, (double)o->alpha);
     if (!mixes)
@@ -39,14 +38,14 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     if (in->dtype == LEAT_U8)
         *own = drawn.own_256 / 256.0;
     drawn.own = (float)*own;
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
+static void apply(const leat_draw *p, const leat_shape *in, void *a, void *b)
 {
     const size_t n = (size_t)leat_shape_elements(in);
-    mixup_plan drawn;
-    LEAT_PLAN_GET(p, drawn);
+    mixup_draw drawn;
+    LEAT_DRAW_GET(p, drawn);
     if (in->dtype == LEAT_U8)
         leat_mix_u8(a, b, n, drawn.own_256);
     else
@@ -57,6 +56,6 @@ const leat_batch_op leat_batch_op_mixup = {
     { "mixup", "mix pairs of samples of a batch, and their labels, by a random share", options },
     sizeof(leat_mix_options),
     check,
-    plan,
+    draw,
     apply
 };

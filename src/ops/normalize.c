@@ -107,11 +107,11 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     }
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     leat_output output;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     leat_normalize_output(opts, &in->shape, &output);

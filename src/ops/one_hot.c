@@ -43,14 +43,14 @@ static int64_t label_at(const leat_view *in, int64_t i)
     }
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const one_hot_options *o = opts;
     const double share = (double)o->smoothing / (double)o->classes;
     const float on = (float)(1 - (double)o->smoothing + share), off = (float)share;
     float *to = out->data;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     for (int64_t i = 0; i < leat_shape_elements(&in->shape); i++, to += o->classes) {
         const int64_t label = label_at(in, i);

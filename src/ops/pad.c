@@ -59,15 +59,15 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const pad_options *o = opts;
     const sides s = sides_of(&o->pixels);
     const size_t pixel = leat_image_pixel_bytes(&in->shape);
     const int64_t height = in->shape.dims[0], width = in->shape.dims[1];
     uint8_t value[LEAT_IMAGE_PIXEL_MAX], *to = out->data;
-    (void)planned;
+    (void)draw;
     (void)scratch;
     (void)err;
     leat_image_value(&o->value, &in->shape, value);

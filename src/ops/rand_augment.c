@@ -25,22 +25,22 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_augment_shape("rand_augment", opts, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     static const leat_augment_range range = {
         .shear = 0.3, .translate_share = 150.0 / 331.0, .degrees = 30, .factor = 0.9, .bits = 4
     };
     const leat_augment_options *o = opts;
-    leat_augment_plan drawn = { .n = (int32_t)o->ops };
+    leat_augment_steps drawn = { .n = (int32_t)o->ops };
     for (int32_t i = 0; i < drawn.n; i++)
         drawn.steps[i] = leat_augment_draw(&range, rng, o->magnitude, o->bins, in);
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
-    return leat_augment_apply("rand_augment", opts, planned, in, out, scratch, err);
+    return leat_augment_apply("rand_augment", opts, draw, in, out, scratch, err);
 }
 
 const leat_op leat_op_rand_augment = {
@@ -50,6 +50,6 @@ const leat_op leat_op_rand_augment = {
     .options = options,
     .flags = LEAT_OP_RANDOM,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

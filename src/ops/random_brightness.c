@@ -8,7 +8,7 @@
 #include "op_list.h"
 #include "ops/image/dsp.h"
 #include "ops/image/image.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 typedef struct brightness_options {
     float max_delta;
@@ -25,24 +25,24 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_same("random_brightness", LEAT_IMAGE_U8_F32, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const brightness_options *o = opts;
-    leat_brightness_plan drawn = { .delta = leat_rng_range(rng, -o->max_delta, o->max_delta) };
+    leat_brightness_draw drawn = { .delta = leat_rng_range(rng, -o->max_delta, o->max_delta) };
     (void)in;
     drawn.delta_u8 = (int32_t)rintf(drawn.delta * 255);
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t n = (size_t)leat_shape_elements(&in->shape);
-    leat_brightness_plan drawn;
+    leat_brightness_draw drawn;
     (void)opts;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     if (in->shape.dtype == LEAT_U8) {
         leat_dsp()->add_u8(out->data, in->data, n, drawn.delta_u8);
     } else {
@@ -61,6 +61,6 @@ const leat_op leat_op_random_brightness = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

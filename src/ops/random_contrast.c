@@ -10,7 +10,7 @@
 #include "op_list.h"
 #include "ops/image/color_loops.h"
 #include "ops/image/image.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 typedef struct contrast_options {
     float lower, upper;
@@ -30,13 +30,13 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_same("random_contrast", LEAT_IMAGE_U8_F32, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const contrast_options *o = opts;
-    leat_contrast_plan drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
+    leat_contrast_draw drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
     (void)in;
     drawn.factor_q16 = (int32_t)rintf(drawn.factor * 0x1p16f);
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
 static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
@@ -75,16 +75,16 @@ static void contrast_f32(float *to, const float *from, size_t n_px, size_t chann
     }
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t n_px = (size_t)in->shape.dims[0] * (size_t)in->shape.dims[1];
     const size_t channels = (size_t)in->shape.dims[2];
-    leat_contrast_plan drawn;
+    leat_contrast_draw drawn;
     (void)opts;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     if (in->shape.dtype == LEAT_U8)
         contrast_u8(out->data, in->data, n_px, channels, drawn.factor_q16);
     else
@@ -99,6 +99,6 @@ const leat_op leat_op_random_contrast = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

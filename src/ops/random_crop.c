@@ -51,7 +51,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const crop_options *o = opts;
     const int64_t height = o->size.values[0], width = o->size.values[o->size.n - 1];
@@ -59,7 +59,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const int64_t x = leat_rng_below(rng, (uint32_t)(in->dims[1] + 2 * o->pad - width + 1));
     const leat_image_box box = { (int32_t)(y - o->pad), (int32_t)(x - o->pad), (int32_t)height,
                                  (int32_t)width };
-    LEAT_PLAN_PUT(out, box);
+    LEAT_DRAW_PUT(out, box);
 }
 
 static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
@@ -73,13 +73,13 @@ bool leat_random_crop_pads(const void *opts)
     return ((const crop_options *)opts)->pad > 0;
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     leat_image_box box;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, box);
+    LEAT_DRAW_GET(draw, box);
     leat_image_crop(in, out, &box, ((const crop_options *)opts)->mode);
     return LEAT_OK;
 }
@@ -91,7 +91,7 @@ const leat_op leat_op_random_crop = {
     .options = options,
     .flags = LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
     .constants = constants,
 };

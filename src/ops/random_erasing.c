@@ -39,7 +39,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 }
 
 /* Draws all tries even if the first fits, because the number of draws must not depend on values. */
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const erasing_options *o = opts;
     const int is_on = leat_rng_f32(rng) < o->p;
@@ -59,7 +59,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     }
     box.y = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[0] - box.height + 1));
     box.x = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[1] - box.width + 1));
-    LEAT_PLAN_PUT(out, box);
+    LEAT_DRAW_PUT(out, box);
 }
 
 static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
@@ -67,8 +67,8 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     leat_image_value(&((const erasing_options *)opts)->value, in, (uint8_t *)out->values);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const erasing_options *o = opts;
     const size_t pixel = leat_image_pixel_bytes(&in->shape);
@@ -77,7 +77,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     leat_image_box box;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, box);
+    LEAT_DRAW_GET(draw, box);
     if (out->data != in->data)
         memcpy(out->data, in->data, stride * (size_t)in->shape.dims[0]);
     leat_image_value(&o->value, &in->shape, value);
@@ -96,7 +96,7 @@ const leat_op leat_op_random_erasing = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
     .constants = constants,
 };

@@ -10,7 +10,7 @@
 #include "op_list.h"
 #include "ops/image/dsp.h"
 #include "ops/image/image.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 enum { HORIZONTAL, VERTICAL };
 static const char *const axes[] = { "horizontal", "vertical", NULL };
@@ -37,15 +37,15 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_same("random_flip", LEAT_IMAGE_U8_F32, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const flip_options *o = opts;
     leat_rng first = leat_rng_in_epoch(rng, 0);
     const bool is_turned = o->alternate && leat_rng_epoch(rng) % 2;
-    const leat_flip_plan drawn = { .mirror = (leat_rng_f32(o->alternate ? &first : rng) < o->p) !=
+    const leat_flip_draw drawn = { .mirror = (leat_rng_f32(o->alternate ? &first : rng) < o->p) !=
                                              is_turned };
     (void)in;
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
 bool leat_random_flip_is_horizontal(const void *options_)
@@ -53,10 +53,10 @@ bool leat_random_flip_is_horizontal(const void *options_)
     return ((const flip_options *)options_)->axis == HORIZONTAL;
 }
 
-bool leat_random_flip_mirrors(const leat_plan64 *planned)
+bool leat_random_flip_mirrors(const leat_draw *draw)
 {
-    leat_flip_plan drawn;
-    LEAT_PLAN_GET(planned, drawn);
+    leat_flip_draw drawn;
+    LEAT_DRAW_GET(draw, drawn);
     return drawn.mirror;
 }
 
@@ -96,13 +96,13 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     out->words[0] = ((const flip_options *)opts)->axis == VERTICAL;
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const flip_options *o = opts;
     (void)scratch;
     (void)err;
-    if (leat_random_flip_mirrors(planned))
+    if (leat_random_flip_mirrors(draw))
         (o->axis == VERTICAL ? mirror_top_bottom : mirror_left_right)(out->data, in->data,
                                                                       &in->shape);
     else if (out->data != in->data)
@@ -117,7 +117,7 @@ const leat_op leat_op_random_flip = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
     .constants = constants,
 };

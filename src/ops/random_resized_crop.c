@@ -77,7 +77,7 @@ static leat_image_box fallback_size(const crop_options *o, double height, double
     return (leat_image_box){ .height = (int32_t)h, .width = (int32_t)w };
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const crop_options *o = opts;
     const int32_t height = (int32_t)in->dims[0], width = (int32_t)in->dims[1];
@@ -90,7 +90,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         box.y = (height - box.height) / 2;
         box.x = (width - box.width) / 2;
     }
-    LEAT_PLAN_PUT(out, box);
+    LEAT_DRAW_PUT(out, box);
 }
 
 int32_t leat_random_resized_crop_interpolation(const void *options_)
@@ -104,11 +104,11 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     out->words[0] = leat_random_resized_crop_interpolation(opts);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     leat_image_box box;
-    LEAT_PLAN_GET(planned, box);
+    LEAT_DRAW_GET(draw, box);
     return leat_resample(in, &box, out, leat_random_resized_crop_interpolation(opts), scratch, err);
 }
 
@@ -119,7 +119,7 @@ const leat_op leat_op_random_resized_crop = {
     .options = options,
     .flags = LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
     .constants = constants,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_rotation: turns an image about its centre, counter-clockwise by an angle from [least, most)
- * degrees, as torchvision's RandomRotation does. The size stays the same. The plan holds cosine and sine
+ * degrees, as torchvision's RandomRotation does. The size stays the same. The draw holds cosine and sine
  * with 24 bits of fraction, and from there on the arithmetic is in integers (warp.h). */
 #include <math.h>
 
@@ -13,9 +13,9 @@ typedef struct rotation_options {
     int32_t interpolation;
 } rotation_options;
 
-typedef struct rotation_plan {
+typedef struct rotation_draw {
     int32_t cosine, sine;
-} rotation_plan;
+} rotation_draw;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32S(rotation_options, degrees, NULL, -360, 360,
@@ -39,27 +39,27 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
                          : rc;
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const rotation_options *o = opts;
     const float most = o->degrees.values[o->degrees.n - 1];
     const float least = o->degrees.n == 1 ? -most : o->degrees.values[0];
     const double angle = (double)leat_rng_range(rng, least, most) * (3.14159265358979323846 / 180);
-    const rotation_plan drawn = { (int32_t)rint(cos(angle) * LEAT_WARP_ONE),
+    const rotation_draw drawn = { (int32_t)rint(cos(angle) * LEAT_WARP_ONE),
                                   (int32_t)rint(sin(angle) * LEAT_WARP_ONE) };
     (void)in;
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const rotation_options *o = opts;
-    rotation_plan drawn;
+    rotation_draw drawn;
     uint8_t fill[4];
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     leat_image_value(&o->fill, &in->shape, fill);
     const leat_warp warp = leat_warp_rotate(drawn.cosine, drawn.sine, &in->shape);
     leat_warp_apply(&warp, o->interpolation, fill, in, out);
@@ -73,6 +73,6 @@ const leat_op leat_op_random_rotation = {
     .options = options,
     .flags = LEAT_OP_RANDOM,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

@@ -8,7 +8,7 @@
 #include "op_list.h"
 #include "ops/image/color.h"
 #include "ops/image/image.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 typedef struct saturation_options {
     float lower, upper;
@@ -29,23 +29,23 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_same("random_saturation", LEAT_IMAGE_U8, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     const saturation_options *o = opts;
     const float factor = leat_rng_range(rng, o->lower, o->upper);
-    const leat_saturation_plan drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
+    const leat_saturation_draw drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
     (void)in;
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
-    leat_saturation_plan drawn;
+    leat_saturation_draw drawn;
     (void)opts;
     (void)scratch;
     (void)err;
-    LEAT_PLAN_GET(planned, drawn);
+    LEAT_DRAW_GET(draw, drawn);
     leat_color_saturation(out->data, in->data, leat_image_n_px(&in->shape),
                           (size_t)in->shape.dims[2], drawn.factor_q16);
     return LEAT_OK;
@@ -58,6 +58,6 @@ const leat_op leat_op_random_saturation = {
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

@@ -22,11 +22,11 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_image_fit_shape("reshape", &o->shape, leat_shape_elements(in), out, err);
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     (void)opts;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     if (out->data != in->data)

@@ -76,11 +76,11 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     out->words[0] = leat_resize_interpolation(opts);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const leat_image_box whole = { 0, 0, (int32_t)in->shape.dims[0], (int32_t)in->shape.dims[1] };
-    (void)planned;
+    (void)draw;
     return leat_resample(in, &whole, out, leat_resize_interpolation(opts), scratch, err);
 }
 

@@ -35,14 +35,14 @@ static void constants(const void *opts, const leat_shape *in, leat_op_constants 
     out->values[LEAT_AFFINE_MAX] = o->offset;
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const scale_options *o = opts;
     const size_t n = (size_t)leat_shape_elements(&in->shape);
     leat_affine affine = { .n_channels = 1, .scale = { o->factor }, .shift = { o->offset } };
     float *to = out->data;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     leat_dsp_affine_fill(&affine);

@@ -24,12 +24,12 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const sleep_options *o = opts;
     struct timespec until;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -21,21 +21,21 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return leat_augment_shape("trivial_augment", opts, in, out, err);
 }
 
-static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+static void draw(const void *opts, leat_rng *rng, const leat_shape *in, leat_draw *out)
 {
     static const leat_augment_range range = {
         .shear = 0.99, .translate_px = 32, .degrees = 135, .factor = 0.99, .bits = 6
     };
     const leat_augment_options *o = opts;
-    leat_augment_plan drawn = { .n = 1 };
+    leat_augment_steps drawn = { .n = 1 };
     drawn.steps[0] = leat_augment_draw(&range, rng, -1, o->bins, in);
-    LEAT_PLAN_PUT(out, drawn);
+    LEAT_DRAW_PUT(out, drawn);
 }
 
-static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
-    return leat_augment_apply("trivial_augment", opts, planned, in, out, scratch, err);
+    return leat_augment_apply("trivial_augment", opts, draw, in, out, scratch, err);
 }
 
 const leat_op leat_op_trivial_augment = {
@@ -45,6 +45,6 @@ const leat_op leat_op_trivial_augment = {
     .options = options,
     .flags = LEAT_OP_RANDOM,
     .shape = shape,
-    .plan = plan,
+    .draw = draw,
     .apply = apply,
 };

@@ -250,24 +250,24 @@ static int parse_notes(const leat_trainer *trainer, const char *const notes[N_NO
     return LEAT_OK;
 }
 
-/* Under `micro_shards: auto` a run goes on with the number that it began with, whatever the rule is now. */
-static int32_t saved_shards(const leat_trainer *trainer, const char *saved)
+/* Under `micro_batches: auto` a run goes on with the number that it began with, whatever the rule is now. */
+static int32_t saved_micro(const leat_trainer *trainer, const char *saved)
 {
-    static const char key[] = "\nmicro_shards ";
+    static const char key[] = "\nmicro_batches ";
     const char *const at = strstr(saved, key);
     const long n = at ? strtol(at + sizeof key - 1, NULL, 10) : 0;
-    const bool takes = trainer->auto_shards && trainer->backend == &leat_backend_cpu && n >= 1 &&
+    const bool takes = trainer->auto_micro && trainer->backend == &leat_backend_cpu && n >= 1 &&
                        n <= 256 && n <= trainer->model.batch_size;
-    return takes ? (int32_t)n : trainer->model.shards;
+    return takes ? (int32_t)n : trainer->model.n_micro;
 }
 
-static int compare(leat_trainer *trainer, const char *saved, int32_t shards, const char *path,
+static int compare(leat_trainer *trainer, const char *saved, int32_t n_micro, const char *path,
                    leat_checkpoint_found *out, leat_error *err)
 {
-    const int32_t own = trainer->model.shards;
-    trainer->model.shards = shards;
+    const int32_t own = trainer->model.n_micro;
+    trainer->model.n_micro = n_micro;
     char *now = leat_checkpoint_describe(trainer);
-    trainer->model.shards = own;
+    trainer->model.n_micro = own;
     const int rc =
         now ? leat_checkpoint_compare(saved, now, path, out->changed, sizeof out->changed, err)
             : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
@@ -323,10 +323,11 @@ static int take_all(const leat_safetensors *file, const char *path, leat_param_f
 
 /* Loads the checked values. Only copying them to the device can still fail. */
 static int apply(leat_trainer *trainer, const leat_param_file *values, const read_notes *notes,
-                 int32_t shards, leat_error *err)
+                 int32_t n_micro, leat_error *err)
 {
     leat_net_sums ignored;
-    int rc = shards == trainer->model.shards ? LEAT_OK : leat_trainer_recut(trainer, shards, err);
+    int rc =
+        n_micro == trainer->model.n_micro ? LEAT_OK : leat_trainer_recut(trainer, n_micro, err);
     if (rc < 0)
         return rc;
     rc = leat_param_file_write(values, trainer, NULL, err);
@@ -354,12 +355,12 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     if (rc < 0 || (rc = check_digest(file, path, err)) < 0 ||
         (rc = parse_notes(trainer, notes, path, &parsed, err)) < 0)
         return rc;
-    const int32_t shards = saved_shards(trainer, notes[NOTE_model]);
+    const int32_t n_micro = saved_micro(trainer, notes[NOTE_model]);
     snprintf(out->path, sizeof out->path, "%s", path);
-    if ((rc = compare(trainer, notes[NOTE_model], shards, path, out, err)) < 0 ||
+    if ((rc = compare(trainer, notes[NOTE_model], n_micro, path, out, err)) < 0 ||
         (rc = leat_param_file_open(&trainer->model, saved_values(trainer), values, err)) < 0 ||
         (rc = take_all(file, path, values, err)) < 0 ||
-        (rc = apply(trainer, values, &parsed, shards, err)) < 0)
+        (rc = apply(trainer, values, &parsed, n_micro, err)) < 0)
         return rc;
     out->state = parsed.state;
     out->updates = parsed.updates;

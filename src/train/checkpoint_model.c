@@ -22,9 +22,9 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
 }
 
 /* Keys that change no weight, and those that have a line of their own; and of `eval`, what changes no result. */
-static const char *const of_train[] = { "model", "device",     "threads",      "graph",
-                                        "cuda",  "sync_every", "checkpoint",   "seed",
-                                        "stop",  "accumulate", "micro_shards", "precision",
+static const char *const of_train[] = { "model", "device",     "threads",       "graph",
+                                        "cuda",  "sync_every", "checkpoint",    "seed",
+                                        "stop",  "accumulate", "micro_batches", "precision",
                                         NULL };
 static const char *const of_eval[] = { "engine", NULL };
 
@@ -88,8 +88,8 @@ char *leat_checkpoint_describe(const leat_trainer *trainer)
         describe_layer(to, model, i);
     fprintf(to, "loss %s\noptimizer %s\naverage %s\n", model->loss->kind.name,
             model->optimizer->kind.name, averages[trainer->average.mode]);
-    fprintf(to, "seed %llu\nbatch size %lld\nmicro_shards %d\naccumulate %d\nprecision %s\n",
-            (unsigned long long)model->seed, (long long)model->batch_size, model->shards,
+    fprintf(to, "seed %llu\nbatch size %lld\nmicro_batches %d\naccumulate %d\nprecision %s\n",
+            (unsigned long long)model->seed, (long long)model->batch_size, model->n_micro,
             model->accumulate, precisions[model->precision]);
     leat_decide_describe(&trainer->decide, decisions);
     fputs(decisions, to);

@@ -95,11 +95,11 @@ void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param
     snprintf(text, size, "%s.%s", l->name, l->params[param].part);
 }
 
-int64_t leat_model_shard(const leat_model *model, int64_t rows, int32_t shard, int64_t *first)
+int64_t leat_model_micro(const leat_model *model, int64_t rows, int32_t micro, int64_t *first)
 {
-    const int64_t n = model->shards;
-    *first = rows * shard / n;
-    return rows * (shard + 1) / n - *first;
+    const int64_t n = model->n_micro;
+    *first = rows * micro / n;
+    return rows * (micro + 1) / n - *first;
 }
 
 /* --- initial values -------------------------------------------------------------------------- */

@@ -260,7 +260,7 @@ typedef struct leat_model {
     bool weighted;     /* every batch has leat_net_rows.weights */
     uint64_t seed;
     int32_t threads; /* of the CPU backend; 0: it decides */
-    int32_t shards;  /* the batch's rows are cut into; see micro_shards */
+    int32_t n_micro; /* the batch's rows are cut into; see micro_batches */
     struct leat_ranks *
         ranks; /* that train it together, see ranks/exchange.h; NULL: this process alone. Borrowed */
     int32_t accumulate; /* batches whose gradients are summed for one update */
@@ -285,7 +285,7 @@ typedef struct leat_model_nodes {
     const leat_strings *frozen; /* keys of rules.h; NULL: none */
 } leat_model_nodes;
 
-/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision
+/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, n_micro, accumulate and precision
  * are set, from a config. leat_model_fini() takes half-built ones. Returns LEAT_OK, LEAT_E_CONFIG with the
  * place and the shapes, LEAT_E_NOMEM. */
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
@@ -324,8 +324,8 @@ int leat_model_params(leat_model *model, leat_error *err);
 /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target or weight is impossible. Of the rows only
  * target, weights, valid and rows are looked at; they are in host memory. */
 int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, leat_error *err);
-/* The shard's rows of a batch of `rows`: [*first, *first + returned). */
-int64_t leat_model_shard(const leat_model *model, int64_t rows, int32_t shard, int64_t *first);
+/* The micro-batch's rows of a batch of `rows`: [*first, *first + returned). */
+int64_t leat_model_micro(const leat_model *model, int64_t rows, int32_t micro, int64_t *first);
 
 /* --- backends -------------------------------------------------------------------------------- */
 
@@ -347,7 +347,7 @@ typedef struct leat_net_rows {
     /* With ranks, of a training batch: */
     int64_t all_rows,
         first_row; /* rows of all ranks; those before the first one here. 0, 0: there are no others */
-    const int64_t *shard_valid; /* rows of each shard that count; NULL: see `valid` */
+    const int64_t *micro_valid; /* rows of each micro-batch that count; NULL: see `valid` */
 } leat_net_rows;
 
 static inline int64_t leat_net_count_valid(const uint8_t *valid, int64_t rows)

@@ -21,7 +21,7 @@ typedef struct leat_program_tensor {
     leat_prim_type type;
     int64_t n;           /* elements of one sample */
     int32_t first, last; /* ops that write it first and use it last */
-    size_t at;           /* bytes before it in the memory of one shard */
+    size_t at;           /* bytes before it in the memory of one micro-batch */
 } leat_program_tensor;
 
 struct leat_program {
@@ -38,7 +38,7 @@ struct leat_program {
     int32_t *fused;      /* of each activation: the layer whose op computes it; -1: its own */
     int64_t *saved;      /* channels of each memory for statistics */
     int32_t n_saved;
-    size_t bytes;       /* of one shard, after leat_program_place() */
+    size_t bytes;       /* of one micro-batch, after leat_program_place() */
     bool apart;         /* NORM_GRAD's out[0] never takes the memory of in[0]; set before placing */
     bool failed;        /* out of memory while making */
     leat_prim_op spare; /* what is appended after a failure */
@@ -49,7 +49,7 @@ struct leat_program {
 int leat_program_open(const leat_model *model, bool training, leat_program **out, leat_error *err);
 void leat_program_close(leat_program **program);
 
-/* Places all tensors but the input in the memory of a shard of at most `rows` rows: at 64-byte steps, first
+/* Places all tensors but the input in the memory of a micro-batch of at most `rows` rows: at 64-byte steps, first
  * fit by size. Fills tensors[].at and bytes. */
 int leat_program_place(leat_program *program, int64_t rows, leat_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * program_place.c: gives every tensor of a program its place in the memory of a shard. See program.h. */
+ * program_place.c: gives every tensor of a program its place in the memory of a micro-batch. See program.h. */
 #include <stdlib.h>
 
 #include "program.h"

@@ -49,7 +49,7 @@ static const char *lower_text(const leat_train_memory *m)
     if (m->activations >= m->gradients && m->activations >= model)
         return "lower pipeline.batch.size; train.accumulate makes one update of several batches";
     if (m->gradients > model)
-        return "lower train.micro_shards, or make the model smaller";
+        return "lower train.micro_batches, or make the model smaller";
     return "make the model smaller";
 }
 
@@ -83,7 +83,7 @@ int leat_model_fits(const leat_model *model, const leat_train_memory *memory, le
 /* Tensors of the program, without scratch. */
 static int count_program(const leat_model *model, leat_train_memory *out, leat_error *err)
 {
-    const int64_t n = model->shards;
+    const int64_t n = model->n_micro;
     leat_program *program;
     int rc = leat_program_open(model, true, &program, err);
     if (rc == LEAT_OK)

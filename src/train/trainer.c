@@ -164,7 +164,7 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool trai
     const leat_net_rows *const rows = &here;
     int rc;
     if (trainer->model.ranks && train &&
-        (rc = leat_ranks_rows(&trainer->model, &here, trainer->shard_valid, err)) < 0)
+        (rc = leat_ranks_rows(&trainer->model, &here, trainer->micro_valid, err)) < 0)
         return rc;
     trainer->n_skipped += train && rows->n_valid == 0;
     if (rows->n_valid == 0)

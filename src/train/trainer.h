@@ -27,10 +27,10 @@ typedef struct leat_train_options {
     const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop, *weights,
         *normalize;
     leat_strings no_decay, frozen, metrics;
-    int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
-    int64_t micro_shards; /* the same */
-    int32_t precision;    /* leat_precision */
-    int32_t graph;        /* leat_graph */
+    int64_t threads;       /* LEAT_OPTION_CHOICE(0): auto */
+    int64_t micro_batches; /* the same */
+    int32_t precision;     /* leat_precision */
+    int32_t graph;         /* leat_graph */
     int64_t accumulate;
     float clip;
     int32_t views;      /* leat_views */
@@ -89,11 +89,12 @@ struct leat_trainer {
     leat_decide decide;
     leat_average average;
     leat_pretrained pretrained;
-    bool auto_shards;     /* micro_shards: auto */
-    bool compared;        /* with ranks: their weights, before the first step */
-    int64_t *shard_valid; /* with ranks, of each shard of the batch at hand: rows that count */
-    bool whiten;          /* a layer waits for its first weights, see trainer_whiten.c */
-    bool still;           /* steps leave the weights as they are: their rate is 0 */
+    bool auto_micro; /* micro_batches: auto */
+    bool compared;   /* with ranks: their weights, before the first step */
+    int64_t
+        *micro_valid; /* with ranks, of each micro-batch of the batch at hand: rows that count */
+    bool whiten;      /* a layer waits for its first weights, see trainer_whiten.c */
+    bool still;       /* steps leave the weights as they are: their rate is 0 */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */
@@ -137,8 +138,8 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
 void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                         const leat_train_options *options, const leat_trainer_feed *feed);
 
-/* trainer_open.c: makes the net anew, with its initial weights, for another number of shards. */
-int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err);
+/* trainer_open.c: makes the net anew, with its initial weights, for another number of micro-batches. */
+int leat_trainer_recut(leat_trainer *trainer, int32_t n_micro, leat_error *err);
 
 /* A batch with masked rows; if n_valid is 0, nothing happens. */
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,

@@ -34,9 +34,9 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. These numbers have many
+/* Wide dense layers are slower with fewer than 32 rows, and every micro-batch has its own gradient. These numbers have many
  * divisors, which ranks may be. */
-static int32_t auto_shards(int64_t batch_size)
+static int32_t auto_micro(int64_t batch_size)
 {
     static const int32_t numbers[] = { 48, 24, 12, 6, 4, 2 };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -45,32 +45,32 @@ static int32_t auto_shards(int64_t batch_size)
     return 1;
 }
 
-static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
+static int32_t count_micro(const leat_train_options *o, int64_t batch_size)
 {
-    if (o->micro_shards == LEAT_OPTION_CHOICE(0))
-        return auto_shards(batch_size);
-    return (int32_t)(o->micro_shards < batch_size ? o->micro_shards : batch_size);
+    if (o->micro_batches == LEAT_OPTION_CHOICE(0))
+        return auto_micro(batch_size);
+    return (int32_t)(o->micro_batches < batch_size ? o->micro_batches : batch_size);
 }
 
 /* The new net is opened first, so that after an error the trainer is as it was. */
-int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err)
+int leat_trainer_recut(leat_trainer *trainer, int32_t n_micro, leat_error *err)
 {
     leat_model *const model = &trainer->model;
-    const int32_t was = model->shards;
+    const int32_t was = model->n_micro;
     leat_net *net = NULL;
-    int rc = leat_ranks_check(model->ranks, shards, err);
+    int rc = leat_ranks_check(model->ranks, n_micro, err);
     if (rc == LEAT_OK && model->ranks) {
         int64_t *const valid =
-            realloc(trainer->shard_valid, (size_t)(shards + was) * sizeof *valid);
+            realloc(trainer->micro_valid, (size_t)(n_micro + was) * sizeof *valid);
         if (!valid)
             return leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
-        trainer->shard_valid = valid;
+        trainer->micro_valid = valid;
     }
-    model->shards = shards;
+    model->n_micro = n_micro;
     if (rc == LEAT_OK)
         rc = trainer->backend->open(model, trainer->device, &net, err);
     if (rc < 0) {
-        model->shards = was;
+        model->n_micro = was;
         return rc;
     }
     trainer->backend->close(trainer->net);
@@ -91,8 +91,8 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->weighted = *o->sample_weight.text != '\0';
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
-    model->shards = count_shards(o, model->batch_size);
-    trainer->auto_shards = o->micro_shards == LEAT_OPTION_CHOICE(0);
+    model->n_micro = count_micro(o, model->batch_size);
+    trainer->auto_micro = o->micro_batches == LEAT_OPTION_CHOICE(0);
     model->ranks = feed->ranks;
     model->precision = (leat_precision)o->precision;
     model->graph = (leat_graph)o->graph;
@@ -102,10 +102,10 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
     int rc = leat_trainer_options_normalize(o->normalize, &feed->input, &model->normalize, err);
-    rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->shards, err) : rc;
+    rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->n_micro, err) : rc;
     if (model->ranks && rc == LEAT_OK) {
-        trainer->shard_valid = calloc((size_t)model->shards, sizeof *trainer->shard_valid);
-        rc = trainer->shard_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
+        trainer->micro_valid = calloc((size_t)model->n_micro, sizeof *trainer->micro_valid);
+        rc = trainer->micro_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
     }
     rc = rc == LEAT_OK ? leat_model_init(model, &nodes, err) : rc;
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
@@ -342,7 +342,7 @@ void leat_trainer_close(leat_trainer **out)
     leat_model_fini(&trainer->model);
     leat_pretrained_fini(&trainer->pretrained);
     free(trainer->settings);
-    free(trainer->shard_valid);
+    free(trainer->micro_valid);
     free(trainer->times);
     free(trainer);
     *out = NULL;

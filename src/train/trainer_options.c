@@ -65,7 +65,7 @@ static const leat_option train_table[] = {
                        "compute threads on the CPU; auto: OMP_NUM_THREADS, else one per 50 million "
                        "operations of a step, up to all CPUs"),
     LEAT_OPTION_I64_OR(
-        leat_train_options, micro_shards, "auto", 1, 256, autos,
+        leat_train_options, micro_batches, "auto", 1, 256, autos,
         "parts of a batch whose gradients are summed in a fixed order, so that weights do not "
         "depend on threads; also the maximum number of computing threads; auto: the largest of 1, "
         "2, 4, 6, 12, 24, 48 that leaves each 32 rows"),

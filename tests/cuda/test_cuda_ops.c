@@ -30,7 +30,7 @@ TEST(flags_and_list_agree)
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         const leat_shape image = { LEAT_U8, 3, { 4, 4, 3 } };
         const leat_device_op one = { .name = (*op)->name, .in = image, .out = image };
-        const leat_device_chain chain = { .ops = &one, .n_ops = 1, .plans = 64, .to = 128 };
+        const leat_device_chain chain = { .ops = &one, .n_ops = 1, .draws = 64, .to = 128 };
         const leat_device_ops_spec spec = { &chain, 1, 1, 256, 1, NULL };
         leat_device_ops *ops = NULL;
         const int rc = device->table->ops_open(device, &spec, &ops, &err);

@@ -56,7 +56,7 @@ static void open_net(gpu_net *net, leat_device *device, const cut_model *m, cons
     char layers[1024], text[2048];
     leat_error err;
     fill(m->text, at, other, layers, sizeof layers);
-    snprintf(text, sizeof text, "train: {micro_shards: 1, loss: softmax_cross_entropy, %s%s}", how,
+    snprintf(text, sizeof text, "train: {micro_batches: 1, loss: softmax_cross_entropy, %s%s}", how,
              layers);
     if (gpu_net_open(net, device, text, &feed, &err) < 0)
         fail_msg("%s: %s", text, err.message);

@@ -118,7 +118,7 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
     leat_model model = { .input = leat_shape_make(LEAT_U8, 3, (int64_t[]){ size, size, 3 }),
                          .target = leat_shape_make(LEAT_I64, 0, NULL),
                          .batch_size = 128,
-                         .shards = 1,
+                         .n_micro = 1,
                          .accumulate = 1,
                          .precision = precision };
     const leat_model_nodes nodes = { .owner = root,

@@ -50,7 +50,7 @@ static int add_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     const leat_kernel_args *const args = all;
-    const void *const pointers[] = { args->in, args->out, args->plans, args->aux, args->pictures };
+    const void *const pointers[] = { args->in, args->out, args->draws, args->aux, args->pictures };
     enum { N = sizeof pointers / sizeof *pointers };
     for (int i = 0; i < N; i++)
         out[i] = pointers[i];

@@ -131,7 +131,7 @@ static void check_open(const leat_op *op, const void *options, const leat_shape 
 static void run(const leat_op *op, const void *options, const leat_view *in, leat_scratch *scratch)
 {
     leat_view out = { 0 };
-    leat_plan64 plan = { 0 };
+    leat_draw draw = { 0 };
     leat_rng rng = leat_rng_make(1, 2, 3, 4);
     leat_error err;
     if (op->shape(options, &in->shape, &out.shape, &err) != LEAT_OK)
@@ -142,11 +142,11 @@ static void run(const leat_op *op, const void *options, const leat_view *in, lea
     const int64_t n = leat_shape_bytes(&out.shape);
     if (n < 0 || n > 4 * MOST_BYTES)
         return;
-    if (op->plan)
-        op->plan(options, &rng, &in->shape, &plan);
+    if (op->draw)
+        op->draw(options, &rng, &in->shape, &draw);
     out.data = malloc((size_t)n);
     leat_scratch_reset(scratch);
-    if ((out.data || !n) && op->apply(options, &plan, in, &out, scratch, &err) == LEAT_OK)
+    if ((out.data || !n) && op->apply(options, &draw, in, &out, scratch, &err) == LEAT_OK)
         fuzz_ops_done = op;
     free(out.data);
 }

@@ -16,7 +16,7 @@ typedef struct chain_case {
     void *options;
     char option_text[200];
     leat_device_op described;
-    leat_plan64 plans[ROWS];
+    leat_draw draws[ROWS];
 } chain_case;
 
 static float uniform(leat_rng *rng, float low, float high)
@@ -169,8 +169,8 @@ static void draw_chain(chain_case *c, const leat_op *op, leat_rng *rng)
         }
         if (op->constants)
             op->constants(c->options, &in, &c->described.constants);
-        for (int r = 0; r < ROWS && op->plan; r++)
-            op->plan(c->options, rng, &in, &c->plans[r]);
+        for (int r = 0; r < ROWS && op->draw; r++)
+            op->draw(c->options, rng, &in, &c->draws[r]);
     }
 }
 
@@ -237,7 +237,7 @@ static size_t up(size_t n)
     return (n + 63) / 64 * 64;
 }
 
-/* Places for rows, plans, results of all chains. */
+/* Places for rows, draws, results of all chains. */
 static size_t lay_out(const chain_case *cases, leat_device_chain *chains)
 {
     size_t at = 0;
@@ -245,8 +245,8 @@ static size_t lay_out(const chain_case *cases, leat_device_chain *chains)
         const leat_device_op *const op = &cases[i].described;
         chains[i] = (leat_device_chain){ .ops = op, .n_ops = 1, .from = at };
         at += up((size_t)leat_shape_bytes(&op->in) * ROWS);
-        chains[i].plans = at;
-        at += up(sizeof(leat_plan64) * ROWS);
+        chains[i].draws = at;
+        at += up(sizeof(leat_draw) * ROWS);
         chains[i].to = at;
         at += up((size_t)leat_shape_bytes(&op->out) * ROWS);
     }
@@ -268,7 +268,7 @@ static gpu_verdict compare(gpu_run *run, const chain_case *c, const leat_device_
         leat_error err;
         int64_t at = 0;
         leat_scratch_reset(scratch);
-        if (c->op->apply(c->options, &c->plans[r], &in, &out, scratch, &err) < 0) {
+        if (c->op->apply(c->options, &c->draws[r], &in, &out, scratch, &err) < 0) {
             verdict = gpu_say(run, GPU_FAILED, "%s: %s", c->op->name, err.message);
             break;
         }
@@ -342,7 +342,7 @@ static gpu_verdict one_map(gpu_run *run, uint64_t number, leat_scratch *scratch,
     memset(slab, 0xee, bytes);
     for (int i = 0; i < CHAINS; i++) {
         draw_pixels(slab + chains[i].from, &cases[i].described.in, &rng);
-        memcpy(slab + chains[i].plans, cases[i].plans, sizeof cases[i].plans);
+        memcpy(slab + chains[i].draws, cases[i].draws, sizeof cases[i].draws);
     }
     if (run_map(run->device, &spec, &r, slab, got, rows, &err) < 0)
         verdict = gpu_say(run, GPU_FAILED, "%s", err.message);

@@ -339,7 +339,7 @@ int gpu_train_compare(leat_device *device, const gpu_model *m, const char *how, 
     *out = (gpu_distance){ 0 };
     int rc = leat_device_open("cpu", &cpu, err);
     for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
-        snprintf(text, sizeof text, "train: {micro_shards: 1, %s%s}", k ? cpu_how : how, m->text);
+        snprintf(text, sizeof text, "train: {micro_batches: 1, %s%s}", k ? cpu_how : how, m->text);
         rc = gpu_net_open(&nets[k], k ? cpu : device, text, &feed, err);
     }
     for (int i = 0; i <= steps && rc == LEAT_OK; i++) {

@@ -9,7 +9,7 @@
 #include "fixtures/sanitized.h"
 
 #define CONFIG                                                                                     \
-    " train x.yaml -q --set pipeline.batch.size=36 --set train.micro_shards=12 --set "             \
+    " train x.yaml -q --set pipeline.batch.size=36 --set train.micro_batches=12 --set "            \
     "train.clip=0.5 --set 'train.model=[conv2d: {filters: 4, stride: 2}, batch_norm, relu, "       \
     "dropout: 0.2, flatten, dense: 10]' --set train.optimizer=adam "
 #define MPI "--ranks mpi "

@@ -20,7 +20,7 @@ TEST(crop_with_pad)
         leat_view in = op_noise(dtype, SIDE, SIDE, 3, seed);
         op_result r = op_run_ok("random_crop", options, in, seed);
         int32_t box[4]; /* y, x, height, width */
-        memcpy(box, &r.plan, sizeof box);
+        memcpy(box, &r.draw, sizeof box);
         assert_in_range(box[0] + PAD, 0, SIDE + 2 * PAD - SIZE);
         assert_in_range(box[1] + PAD, 0, SIDE + 2 * PAD - SIZE);
         seen[box[0] + PAD][box[1] + PAD]++;
@@ -60,7 +60,7 @@ TEST(crop_with_mode_is_pad_and_crop)
             int32_t box[4]; /* y, x, height, width */
             leat_cpu_use(level);
             op_result r = op_run_ok("random_crop", crop, in, seed);
-            memcpy(box, &r.plan, sizeof box);
+            memcpy(box, &r.draw, sizeof box);
             for (int y = 0; y < TALL; y++)
                 assert_memory_equal(
                     op_u8(r.out) + (size_t)(y * BROAD) * pixel,
@@ -155,9 +155,9 @@ TEST(flip_has_its_probability)
         void *options = op_options(op, "p", text, NULL);
         for (uint64_t record = 0; record < 10000; record++) {
             leat_rng rng = leat_rng_make(1, record, 0, 0);
-            leat_plan64 plan = { 0 };
-            op->plan(options, &rng, &in, &plan);
-            n += (int)plan.words[0];
+            leat_draw draw = { 0 };
+            op->draw(options, &rng, &in, &draw);
+            n += (int)draw.words[0];
         }
         assert_in_range(n, percent ? percent * 100 - 250 : 0, percent * 100 + percent * 2);
         free(options);
@@ -179,10 +179,10 @@ TEST(flip_alternates)
             uint64_t first = 2;
             for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
                 leat_rng rng = leat_rng_make(1, record, epochs[i], 3);
-                leat_plan64 plan = { 0 };
-                op->plan(options, &rng, &in, &plan);
-                first = i ? first : plan.words[0];
-                assert_int_equal(plan.words[0], first ^ (epochs[i] & 1));
+                leat_draw draw = { 0 };
+                op->draw(options, &rng, &in, &draw);
+                first = i ? first : draw.words[0];
+                assert_int_equal(draw.words[0], first ^ (epochs[i] & 1));
             }
             n += (int)first;
         }
@@ -203,7 +203,7 @@ TEST(brightness_adds_one_number)
         op_result r = op_run_ok("random_brightness", options, in, seed);
         op_result rf = op_run_ok("random_brightness", options, floats, seed);
         float delta;
-        memcpy(&delta, &r.plan, sizeof delta);
+        memcpy(&delta, &r.draw, sizeof delta);
         assert_true(delta >= -0.6f && delta < 0.6f);
         least = fmin(least, (double)delta);
         most = fmax(most, (double)delta);
@@ -233,7 +233,7 @@ TEST(contrast_keeps_the_mean)
         op_result r = op_run_ok("random_contrast", options, in, seed);
         op_result rf = op_run_ok("random_contrast", options, floats, seed);
         float factor;
-        memcpy(&factor, &r.plan, sizeof factor);
+        memcpy(&factor, &r.draw, sizeof factor);
         assert_true(factor >= 0.2f && factor < 3);
         for (int64_t c = 0; c < channels; c++) {
             double mean = 0, mean_f = 0;

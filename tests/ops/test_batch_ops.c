@@ -32,7 +32,7 @@ static int make_data(void **state)
 
 /* --- an op that refuses every fifth record ------------------------------------------------------- */
 
-static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
+static int bad_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
     if (in->shape.dtype == LEAT_U8 ? ((const uint8_t *)in->data)[0] % 5 == 2

@@ -79,7 +79,7 @@ TEST(saturation_is_distance_to_gray)
         leat_view in = op_noise(LEAT_U8, HEIGHT, WIDTH, channels, seed);
         op_result r = op_run_ok("random_saturation", options, in, seed);
         int32_t q16;
-        LEAT_PLAN_GET(&r.plan, q16);
+        LEAT_DRAW_GET(&r.draw, q16);
         const double factor = q16 / 65536.0;
         least = fmin(least, factor);
         most = fmax(most, factor);
@@ -131,7 +131,7 @@ TEST(hue_turns_the_hexcone)
             ((uint8_t *)in.data)[i * channels + i % 3] = op_u8(in)[i * channels + (i / 3) % 3];
         op_result r = op_run_ok("random_hue", options, in, seed);
         int32_t amount;
-        LEAT_PLAN_GET(&r.plan, amount);
+        LEAT_DRAW_GET(&r.draw, amount);
         const double turn = amount / (6 * 65536.0);
         least = fmin(least, turn);
         most = fmax(most, turn);
@@ -160,13 +160,13 @@ TEST(hue_of_pure_colors)
     for (int32_t by = 0; by < 6; by++)
         for (int i = 0; i < 6; i++) {
             uint8_t pixel[3];
-            leat_plan64 plan = { 0 };
+            leat_draw draw = { 0 };
             const int32_t amount = by * 65536;
             const leat_shape shape = { LEAT_U8, 3, { 1, 1, 3 } };
-            memcpy(&plan, &amount, sizeof amount);
+            memcpy(&draw, &amount, sizeof amount);
             memcpy(pixel, wheel[i], 3);
             const leat_view view = { shape, pixel, NULL };
-            assert_int_equal(op->apply(NULL, &plan, &view, &view, op_scratch, NULL), LEAT_OK);
+            assert_int_equal(op->apply(NULL, &draw, &view, &view, op_scratch, NULL), LEAT_OK);
             assert_memory_equal(pixel, wheel[(i + by) % 6], 3);
         }
 }
@@ -220,7 +220,7 @@ TEST(jitter_is_its_parts_in_order)
             int32_t amounts[4];
             uint8_t order[4];
         } drawn;
-        LEAT_PLAN_GET(&r.plan, drawn);
+        LEAT_DRAW_GET(&r.draw, drawn);
         assert_in_range(drawn.amounts[0], (int)(0.6 * 65536) - 1, (int)(1.4 * 65536) + 1);
         assert_in_range(drawn.amounts[1], 32768, 3 * 32768);
         assert_in_range(drawn.amounts[2], 0, 3 * 65536);

@@ -260,18 +260,18 @@ static void runs_in_one_go(const char *const *names, int n, leat_dtype dtype)
     leat_view image = op_drawing(H, W, 3);
     for (int kind = 0; kind < N_KINDS; kind++) {
         leat_view bytes = kind_bytes(kind, image), at = bytes;
-        leat_plan64 plans[4];
+        leat_draw draws[4];
         leat_error err;
         for (int i = 0; i < n; i++) {
             op_result r = op_run_ok(names[i], ops[i].options, at, 3);
-            plans[i] = r.plan;
+            draws[i] = r.draw;
             if (i > 0)
                 free(at.data);
             at = r.out;
         }
         leat_view out = op_image(dtype, 8, 9, 3);
         leat_scratch_reset(op_scratch);
-        const int rc = fused->apply(ops, n, plans, &bytes, &out, false, op_scratch, &err);
+        const int rc = fused->apply(ops, n, draws, &bytes, &out, false, op_scratch, &err);
         assert_int_equal(rc, kind == 0 ? LEAT_OK : LEAT_E_UNSUPPORTED);
         if (rc == LEAT_OK)
             assert_memory_equal(out.data, at.data, (size_t)leat_shape_bytes(&at.shape));

@@ -74,7 +74,7 @@ TEST(rotation_about_the_centre)
         leat_view in = op_noise(LEAT_U8, height, width, channels, seed);
         op_result r = op_run_ok("random_rotation", options, in, seed);
         int32_t turn[2];
-        memcpy(turn, &r.plan, sizeof turn);
+        memcpy(turn, &r.draw, sizeof turn);
         const double cosine = turn[0] / 16777216.0, sine = turn[1] / 16777216.0;
         assert_true(fabs(cosine * cosine + sine * sine - 1) < 1e-6);
         for (int64_t y = 0; y < height; y++)
@@ -111,10 +111,10 @@ TEST(rotation_draws_its_range)
         double least = 360, most = -360;
         for (uint64_t record = 0; record < 3000; record++) {
             leat_rng rng = leat_rng_make(1, record, 0, 0);
-            leat_plan64 plan = { 0 };
+            leat_draw draw = { 0 };
             int32_t turn[2];
-            op->plan(options, &rng, &in, &plan);
-            memcpy(turn, &plan, sizeof turn);
+            op->draw(options, &rng, &in, &draw);
+            memcpy(turn, &draw, sizeof turn);
             const double angle = atan2(turn[1], turn[0]) * 180 / pi;
             least = fmin(least, angle);
             most = fmax(most, angle);
@@ -180,7 +180,7 @@ TEST(erasing_fills_a_box)
         leat_view in = op_noise(is_float ? LEAT_F32 : LEAT_U8, H, W, 3, seed);
         op_result r = op_run_ok("random_erasing", options[is_float], in, seed);
         int32_t box[4]; /* y, x, height, width */
-        memcpy(box, &r.plan, sizeof box);
+        memcpy(box, &r.draw, sizeof box);
         const size_t pixel = is_float ? 12 : 3;
         const void *value = is_float ? (const void *)floats : bytes;
         for (int y = 0; y < H; y++)

@@ -96,12 +96,12 @@ TEST(mixup_says_what_it_does)
         const leat_shape in = { dtype, 1, { 2 } };
         uint8_t a[2] = { 255, 0 }, b[2] = { 0, 255 };
         float fa[2] = { 1, 0 }, fb[2] = { 0, 1 };
-        leat_plan64 plan = { { 0 } };
+        leat_draw draw = { { 0 } };
         leat_rng rng = leat_rng_make(1, k, 0, 0);
         double own;
-        op->plan(o, &rng, &in, &plan, &own);
+        op->draw(o, &rng, &in, &draw, &own);
         assert_true(own >= 0 && own <= 1);
-        op->apply(&plan, &in, k % 2 ? (void *)a : fa, k % 2 ? (void *)b : fb);
+        op->apply(&draw, &in, k % 2 ? (void *)a : fa, k % 2 ? (void *)b : fb);
         const double got = k % 2 ? a[0] / 255.0 : (double)fa[0];
         const double other = k % 2 ? b[1] / 255.0 : (double)fb[1];
         assert_true(fabs(got - own) < (k % 2 ? 0.5 / 255 + 1e-9 : 1e-6));
@@ -121,13 +121,13 @@ TEST(cutmix_exchanges_a_box)
     int n_whole = 0, n_none = 0, n_inner = 0;
     for (uint64_t k = 0; k < 500; k++) {
         uint8_t a[H][W][2], b[H][W][2];
-        leat_plan64 plan = { { 0 } };
+        leat_draw draw = { { 0 } };
         leat_rng rng = leat_rng_make(2, k, 5, 1), again = rng;
         double own;
         memset(a, 1, sizeof a);
         memset(b, 2, sizeof b);
-        op->plan(o, &rng, &in, &plan, &own);
-        op->apply(&plan, &in, a, b);
+        op->draw(o, &rng, &in, &draw, &own);
+        op->apply(&draw, &in, a, b);
         leat_rng_f32(&again); /* p */
         const int x = (int)leat_rng_below(&again, W), y = (int)leat_rng_below(&again, H);
         const double r = 0.5 * sqrt(1 - leat_mix_beta(&again, 1));
@@ -163,10 +163,10 @@ TEST(p_is_a_probability)
             void *const o = mix_options(op, "2", ps[k]);
             int n = 0;
             for (uint64_t b = 0; b < 2000; b++) {
-                leat_plan64 plan = { { 0 } };
+                leat_draw draw = { { 0 } };
                 leat_rng rng = leat_rng_make(8, b, 0, 3);
                 double own;
-                op->plan(o, &rng, &in, &plan, &own);
+                op->draw(o, &rng, &in, &draw, &own);
                 n += own < 1;
             }
             assert_in_range(n, k == 0 ? 0 : k == 1 ? 400 : 1950, k == 0 ? 0 : k == 1 ? 600 : 2000);

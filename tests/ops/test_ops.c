@@ -188,15 +188,15 @@ static void check_open_shape(const void *options, const leat_shape *in, const le
         CHECK(open_out.dims[i] == LEAT_UNKNOWN_DIM || open_out.dims[i] == out->dims[i]);
 }
 
-static int apply_into(const void *options, const leat_plan64 *plan, const leat_view *in,
+static int apply_into(const void *options, const leat_draw *draw, const leat_view *in,
                       const leat_view *out, leat_error *err)
 {
     leat_scratch_reset(op_scratch);
-    return current->apply(options, plan, in, out, op_scratch, err);
+    return current->apply(options, draw, in, out, op_scratch, err);
 }
 
 /* Returns the output, of which every byte was written and none beyond; NULL if apply failed. */
-static uint8_t *check_apply(const void *options, const leat_plan64 *plan, const leat_view *in,
+static uint8_t *check_apply(const void *options, const leat_draw *draw, const leat_view *in,
                             const leat_shape *shape)
 {
     const size_t n = (size_t)leat_shape_bytes(shape), n_in = (size_t)leat_shape_bytes(&in->shape);
@@ -209,7 +209,7 @@ static uint8_t *check_apply(const void *options, const leat_plan64 *plan, const 
         assert_non_null(memory);
         memset(memory, i ? 0xa5 : 0x5a, n + 2 * CANARY);
         const leat_view out = { *shape, memory + CANARY, NULL };
-        rc = apply_into(options, plan, in, &out, &err);
+        rc = apply_into(options, draw, in, &out, &err);
         CHECK(rc == LEAT_OK || rc == LEAT_E_DATA);
         CHECK(rc == LEAT_OK || !strncmp(err.message, current->name, strlen(current->name)));
         for (size_t k = 0; k < CANARY; k++) {
@@ -229,13 +229,13 @@ static uint8_t *check_apply(const void *options, const leat_plan64 *plan, const 
     return NULL;
 }
 
-static void check_in_place(const void *options, const leat_plan64 *plan, const leat_view *in,
+static void check_in_place(const void *options, const leat_draw *draw, const leat_view *in,
                            const leat_shape *shape, const uint8_t *expected)
 {
     const leat_view out = { *shape, in->data, NULL };
     const size_t n = (size_t)leat_shape_bytes(shape);
     CHECK(leat_shape_bytes(&in->shape) == leat_shape_bytes(shape));
-    CHECK(apply_into(options, plan, in, &out, NULL) == LEAT_OK);
+    CHECK(apply_into(options, draw, in, &out, NULL) == LEAT_OK);
     CHECK(!memcmp(out.data, expected, n));
 }
 
@@ -244,7 +244,7 @@ static int check_once(const void *options, const leat_view *in, uint64_t *seed)
 {
     leat_shape shape = { 0 };
     leat_error err = { 0 };
-    leat_plan64 plan = { 0 }, again = { 0 };
+    leat_draw draw = { 0 }, again = { 0 };
     leat_rng rng = leat_rng_make(*seed, 3, 1, 7), same = rng;
     int rc = current->shape(options, &in->shape, &shape, &err);
     if (rc == LEAT_OK)
@@ -264,15 +264,15 @@ static int check_once(const void *options, const leat_view *in, uint64_t *seed)
         return 0;
     }
     CHECK(leat_shape_bytes(&shape) >= 0);
-    CHECK(!(current->flags & LEAT_OP_RANDOM) || current->plan);
-    if (current->plan) {
-        current->plan(options, &rng, &in->shape, &plan);
-        current->plan(options, &same, &in->shape, &again);
-        CHECK(!memcmp(&plan, &again, sizeof plan));
+    CHECK(!(current->flags & LEAT_OP_RANDOM) || current->draw);
+    if (current->draw) {
+        current->draw(options, &rng, &in->shape, &draw);
+        current->draw(options, &same, &in->shape, &again);
+        CHECK(!memcmp(&draw, &again, sizeof draw));
     }
-    uint8_t *result = check_apply(options, &plan, in, &shape);
+    uint8_t *result = check_apply(options, &draw, in, &shape);
     if (result && current->flags & LEAT_OP_IN_PLACE)
-        check_in_place(options, &plan, in, &shape, result + CANARY);
+        check_in_place(options, &draw, in, &shape, result + CANARY);
     free(result);
     return result != NULL;
 }

@@ -18,15 +18,15 @@ static const char *const names[] = {
 
 /* --- what is drawn --------------------------------------------------------------------------- */
 
-static leat_augment_plan plan_of(const char *op, const void *options, const leat_shape *in,
-                                 uint64_t record)
+static leat_augment_steps draw_of(const char *op, const void *options, const leat_shape *in,
+                                  uint64_t record)
 {
-    leat_plan64 words = { 0 };
-    leat_augment_plan plan;
+    leat_draw words = { 0 };
+    leat_augment_steps draw;
     leat_rng rng = leat_rng_make(1, record, 0, 0);
-    leat_op_find(op)->plan(options, &rng, in, &words);
-    memcpy(&plan, &words, sizeof plan);
-    return plan;
+    leat_op_find(op)->draw(options, &rng, in, &words);
+    memcpy(&draw, &words, sizeof draw);
+    return draw;
 }
 
 /* The published ranges at level 9 of 31, 100 columns and 200 rows. */
@@ -51,10 +51,10 @@ TEST(rand_augment_has_its_magnitudes)
     };
     int n_up[LEAT_N_AUGMENTS] = { 0 }, n_down[LEAT_N_AUGMENTS] = { 0 };
     for (uint64_t record = 0; record < 2800; record++) {
-        const leat_augment_plan plan = plan_of("rand_augment", options, &in, record);
-        assert_int_equal(plan.n, 5);
+        const leat_augment_steps draw = draw_of("rand_augment", options, &in, record);
+        assert_int_equal(draw.n, 5);
         for (int i = 0; i < 5; i++) {
-            const leat_augment_step s = plan.steps[i];
+            const leat_augment_step s = draw.steps[i];
             assert_in_range(s.kind, 0, LEAT_N_AUGMENTS - 1);
             const int is_factor =
                 s.kind >= LEAT_AUGMENT_BRIGHTNESS && s.kind <= LEAT_AUGMENT_SHARPNESS;
@@ -89,9 +89,9 @@ TEST(trivial_augment_reaches_both_ends)
         most[kind] = INT32_MIN;
     }
     for (uint64_t record = 0; record < 20000; record++) {
-        const leat_augment_plan plan = plan_of("trivial_augment", options, &in, record);
-        assert_int_equal(plan.n, 1);
-        const leat_augment_step s = plan.steps[0];
+        const leat_augment_steps draw = draw_of("trivial_augment", options, &in, record);
+        assert_int_equal(draw.n, 1);
+        const leat_augment_step s = draw.steps[0];
         least[s.kind] = s.a < least[s.kind] ? s.a : least[s.kind];
         most[s.kind] = s.a > most[s.kind] ? s.a : most[s.kind];
     }
@@ -126,10 +126,10 @@ static leat_view done(leat_view in, const leat_augment_step *steps, int n)
 {
     void *options = op_options(leat_op_find("rand_augment"), "fill", "9", NULL);
     leat_view out = op_image(LEAT_U8, H, W, in.shape.dims[2]);
-    leat_augment_plan plan = { .n = n };
-    leat_plan64 words = { 0 };
-    memcpy(plan.steps, steps, (size_t)n * sizeof *steps);
-    memcpy(&words, &plan, sizeof plan);
+    leat_augment_steps draw = { .n = n };
+    leat_draw words = { 0 };
+    memcpy(draw.steps, steps, (size_t)n * sizeof *steps);
+    memcpy(&words, &draw, sizeof draw);
     leat_scratch_reset(op_scratch);
     assert_int_equal(
         leat_op_find("rand_augment")->apply(options, &words, &in, &out, op_scratch, NULL), LEAT_OK);

@@ -267,7 +267,7 @@ TEST(crop_pixels_are_resized_box)
         void *options = op_options(op, "size", "[12, 9]", "interpolation", names[filter], NULL);
         op_result r = op_run(op, options, in, seed);
         box b;
-        memcpy(&b, &r.plan, sizeof b);
+        memcpy(&b, &r.draw, sizeof b);
         assert_int_equal(r.rc, LEAT_OK);
         assert_true(worst_difference(filter, &in, b, &r.out) < 0.55);
         free(r.out.data);
@@ -279,10 +279,10 @@ TEST(crop_pixels_are_resized_box)
 static box draw_box(const leat_op *op, const void *options, const leat_shape *in, uint64_t record)
 {
     leat_rng rng = leat_rng_make(9, record, 0, 1);
-    leat_plan64 plan = { 0 };
+    leat_draw draw = { 0 };
     box b;
-    op->plan(options, &rng, in, &plan);
-    memcpy(&b, &plan, sizeof b);
+    op->draw(options, &rng, in, &draw);
+    memcpy(&b, &draw, sizeof b);
     assert_in_range(b.height, 1, in->dims[0]);
     assert_in_range(b.width, 1, in->dims[1]);
     assert_in_range(b.y, 0, in->dims[0] - b.height);

@@ -154,7 +154,7 @@ TEST(a_finished_run_succeeds)
     expect_success(shell(TRAIN "--checkpoint c"));
     for (int ranks = 1; ranks <= 2; ranks++) {
         expect_success(shell(TRAIN "--checkpoint c --resume --save x.st --json x.json --ranks %d "
-                                   "--set train.micro_shards=2",
+                                   "--set train.micro_batches=2",
                              ranks));
         expect_in(err, "the run is finished: c/step-000000030.safetensors is from its end; with "
                        "more --epochs it goes on");
@@ -213,7 +213,7 @@ TEST(other_settings_are_told)
                                        "multipliers={bias: 2}",
                                        "no_decay=[bias]",
                                        "clip=1",
-                                       "micro_shards=3" };
+                                       "micro_batches=3" };
     char set[1000] = "";
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c --set train.clip=2 --set train.views=mirror "
@@ -228,7 +228,7 @@ TEST(other_settings_are_told)
         char line[200];
         const size_t key = strcspn(now[i], "=");
         snprintf(line, sizeof line, "%s%.*s %s, was ",
-                 strcmp(now[i], "micro_shards=3") ? "train." : "", (int)key, now[i],
+                 strcmp(now[i], "micro_batches=3") ? "train." : "", (int)key, now[i],
                  now[i] + key + 1);
         expect_in(err, line);
     }

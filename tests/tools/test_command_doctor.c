@@ -245,7 +245,7 @@ TEST(what_does_not_fit_in_memory_is_refused)
 {
     static const char *const how =
         "--set engine.memory=400MB --set pipeline.prefetch.batches=4096 --set "
-        "'train.model=[flatten, dense: 40000, dense: 10]' --set train.micro_shards=1 -q";
+        "'train.model=[flatten, dense: 40000, dense: 10]' --set train.micro_batches=1 -q";
     static const char *const calls[] = { "doctor x.yaml", "tune x.yaml",
                                          "compare x.yaml --vary engine.threads=1" };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

@@ -8,7 +8,7 @@
 
 /* Two epochs of 15 steps. */
 #define TRAIN                                                                                      \
-    "timeout 60 $L train x.yaml -q --set train.micro_shards=12 --set 'train.model=[conv2d: "       \
+    "timeout 60 $L train x.yaml -q --set train.micro_batches=12 --set 'train.model=[conv2d: "      \
     "{filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, flatten, dense: 10]' --set "         \
     "train.optimizer=adam "
 
@@ -53,10 +53,10 @@ TEST(auto_goes_on_with_the_parts_of_the_run)
     static const char run[] = "timeout 60 $L train x.yaml -q --set 'train.model=[flatten, "
                               "dense: 10]' --set train.optimizer=adam --set pipeline.batch.size=64";
     make_pipeline();
-    expect_success(shell("%s --save one.st --set train.micro_shards=8", run));
-    expect_success(shell("%s --steps 5 --checkpoint c --set train.micro_shards=8", run));
+    expect_success(shell("%s --save one.st --set train.micro_batches=8", run));
+    expect_success(shell("%s --steps 5 --checkpoint c --set train.micro_batches=8", run));
     expect_success(shell("%s --ranks 2 --checkpoint c --resume --save x.st", run));
-    assert_null(strstr(err, "micro_shards"));
+    assert_null(strstr(err, "micro_batches"));
     expect_success(shell("cmp one.st x.st; rm -rf c"));
 }
 
@@ -102,7 +102,7 @@ TEST(a_value_that_is_not_finite_is_named)
     write_values("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (96, 1), }", x);
     write_values("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (96,), }", y);
     expect_success(shell("echo '{source: {npy: {files: x.npy, labels: y.npy}}, pipeline: [batch: "
-                         "48], train: {micro_shards: 12, model: [dense: 3], loss: "
+                         "48], train: {micro_batches: 12, model: [dense: 3], loss: "
                          "softmax_cross_entropy}}' >n.yaml"));
     for (int n = 1; n <= 4; n++) {
         assert_int_equal(shell("timeout 60 $L train n.yaml -q --ranks %d >log", n), 1);

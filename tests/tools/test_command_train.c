@@ -430,7 +430,7 @@ TEST(memory_of_model_and_loader_is_added)
     static const char command[] =
         "ulimit -d %d; $L train x.yaml --summary --set engine.memory=400MB --set "
         "pipeline.prefetch.batches=4096 --set 'train.model=[flatten, dense: 40000, dense: 10]' "
-        "--set train.micro_shards=1";
+        "--set train.micro_batches=1";
     make_pipeline();
     expect_success(shell(command, 800000));
     expect_in(err, "of memory (RLIMIT_DATA, less what is in use)");

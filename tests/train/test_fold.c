@@ -54,8 +54,8 @@ static void open_model(fixture *f, int m, const char *how, bool apart)
     }
     strcat(model, at);
     snprintf(text, sizeof text,
-             "train: {threads: 2, micro_shards: 2, %s model: %s, loss: softmax_cross_entropy}", how,
-             model);
+             "train: {threads: 2, micro_batches: 2, %s model: %s, loss: softmax_cross_entropy}",
+             how, model);
     fixture_must_open(f, text, &of);
 }
 

@@ -95,7 +95,7 @@ TEST(frozen_values_keep_their_bits)
                                        ", clip: 0.5",
                                        ", clip: 0.5, accumulate: 2, average: {ema: 0.8}",
                                        ", precision: bf16",
-                                       ", micro_shards: 3, threads: 2" };
+                                       ", micro_batches: 3, threads: 2" };
     for (size_t o = 0; leat_optimizer_at(o); o++)
         for (size_t h = 0; h < sizeof how / sizeof *how; h++)
             for (size_t k = 0; k < sizeof frozen / sizeof *frozen; k++) {
@@ -139,7 +139,7 @@ TEST(frozen_layers_are_in_no_norm)
 /* A frozen batch_norm gives in training what it gives in evaluation. */
 TEST(it_computes_as_in_evaluation)
 {
-    static const char *const how[] = { "", ", precision: bf16", ", micro_shards: 3" };
+    static const char *const how[] = { "", ", precision: bf16", ", micro_batches: 3" };
     const leat_trainer_feed of = feed();
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         char text[256];

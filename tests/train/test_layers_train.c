@@ -206,7 +206,7 @@ static double loss_of(leat_trainer *trainer)
 /* Two steps (the second from trained parameters) and an evaluation for every number of rows. False: the model has
  * nothing that is frozen by these keys, or nothing else. */
 static bool check_model(const char *layers, const char *frozen, const leat_shape *input,
-                        int64_t batch, int64_t least, int threads, int shards)
+                        int64_t batch, int64_t least, int threads, int n_micro)
 {
     char text[1024];
     fixture f;
@@ -217,9 +217,9 @@ static bool check_model(const char *layers, const char *frozen, const leat_shape
                                      .batch_size = batch,
                                      .seed = 5 };
     snprintf(text, sizeof text,
-             "train: {threads: %d, micro_shards: %d, frozen: [%s], model: [%s], loss: "
+             "train: {threads: %d, micro_batches: %d, frozen: [%s], model: [%s], loss: "
              "softmax_cross_entropy, optimizer: {sgd: {learning_rate: %g}}}",
-             threads, shards, frozen, layers, rate);
+             threads, n_micro, frozen, layers, rate);
     if (*frozen && fixture_open(&f, text, &feed) < 0) {
         if (!strstr(f.err.message, "the model has no") && !strstr(f.err.message, "is frozen"))
             fail_msg("%s\n%s", f.err.message, text);

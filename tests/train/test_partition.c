@@ -20,15 +20,16 @@ static const model models[] = {
     { "dense", "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}, model: "
                "[flatten, {dense: {@1 units: 16}}, relu, {dense: {@2 units: 9}}, {dropout: {@3 "
                "rate: 0.4}}, dense: 4]" },
-    { "convolutions", "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_shards: 3, "
-                      "threads: 2, model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, "
-                      "{batch_norm: {@1}}, gelu, {max_pool: {@2 size: 2}}, {conv2d: {filters: 9, "
-                      "kernel: 3}}, batch_norm, relu, {flatten: {@3}}, dense: 4]" },
+    { "convolutions",
+      "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_batches: 3, "
+      "threads: 2, model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, "
+      "{batch_norm: {@1}}, gelu, {max_pool: {@2 size: 2}}, {conv2d: {filters: 9, "
+      "kernel: 3}}, batch_norm, relu, {flatten: {@3}}, dense: 4]" },
     { "bfloat16",
       "precision: bf16, optimizer: adam, model: [{conv2d: {filters: 8, kernel: 3}}, batch_norm, "
       "{conv2d: {@1 filters: 16, kernel: 3}}, {relu: {@2}}, {flatten: {@3}}, dense: 4]" },
     { "branches",
-      "optimizer: lars, accumulate: 2, micro_shards: 2, model: [{conv2d: {@1 filters: 6, kernel: "
+      "optimizer: lars, accumulate: 2, micro_batches: 2, model: [{conv2d: {@1 filters: 6, kernel: "
       "3}}, {conv2d: {@2 filters: 6, kernel: 3, padding: same, name: a}}, {relu: {@2 from: a, "
       "name: b}}, {add: {@2 from: [a, b]}}, {global_avg_pool: {@3}}, dense: 4]" },
     { "a branch over a whole part",
@@ -184,7 +185,7 @@ TEST(weights_move_to_an_uncut_model)
     fixture_close(&cut);
 }
 
-/* A batch of evaluation may be larger than those of training, and end anywhere in a shard. */
+/* A batch of evaluation may be larger than those of training, and end anywhere in a micro-batch. */
 static void evaluate_rows(int64_t n_rows, const char *text)
 {
     enum { ROWS = 3 * BATCH + 5 };
@@ -212,7 +213,7 @@ static void evaluate_rows(int64_t n_rows, const char *text)
 
 TEST(evaluation_takes_larger_batches)
 {
-    static const char uneven[] = "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: "
+    static const char uneven[] = "optimizer: adam, micro_batches: 5, threads: 2, model: [{conv2d: "
                                  "{filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, "
                                  "relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, dense: 4]";
     for (int64_t n = 1; n <= 3 * BATCH + 5; n += n < BATCH ? 1 : 5) {

@@ -27,7 +27,7 @@ static double train(fixture *f, const char *model, const char *precision, int th
     char text[1024];
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
     snprintf(text, sizeof text,
-             "train: {threads: %d, micro_shards: 3, precision: %s, model: %s, loss: "
+             "train: {threads: %d, micro_batches: 3, precision: %s, model: %s, loss: "
              "softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}}",
              threads, precision, model);
     fixture_must_open(f, text, &feed);

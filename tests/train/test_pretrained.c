@@ -184,7 +184,7 @@ TEST(fine_tuning_is_pytorchs)
 {
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
         fine_tune(r, "", 2e-5);
-        fine_tune(r, ", micro_shards: 3, threads: 2", 2e-5);
+        fine_tune(r, ", micro_batches: 3, threads: 2", 2e-5);
         if (leat_dn_has_bf16())
             fine_tune(r, ", precision: bf16", 0.05);
     }

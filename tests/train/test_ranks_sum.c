@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_ranks_sum.c: sums over ranks are those of the tree of one process, bit for bit: of one chunk and of several, for any
- * number of ranks and parts; also where the result lies in the memory of a shard. */
+ * number of ranks and parts; also where the result lies in the memory of a micro-batch. */
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixtures/train_fixture.h"
 #include "train/ranks/ranks_sum.h"
 
-enum { SHARDS = 12 };
+enum { N_MICRO = 12 };
 
 static void add(const float *a, const float *b, float *to, size_t n)
 {
@@ -16,16 +16,16 @@ static void add(const float *a, const float *b, float *to, size_t n)
         to[i] = a[i] + b[i];
 }
 
-static void tree(float *const *shards, int first, int n, size_t length, float *to)
+static void tree(float *const *grads, int first, int n, size_t length, float *to)
 {
     if (n == 1) {
-        memcpy(to, shards[first], length * sizeof *to);
+        memcpy(to, grads[first], length * sizeof *to);
         return;
     }
     const int left = leat_ranks_sum_left(n);
     float *const right = malloc(length * sizeof *right);
-    tree(shards, first, left, length, to);
-    tree(shards, first + left, n - left, length, right);
+    tree(grads, first, left, length, to);
+    tree(grads, first + left, n - left, length, right);
     add(to, right, to, length);
     free(right);
 }
@@ -33,23 +33,23 @@ static void tree(float *const *shards, int first, int n, size_t length, float *t
 /* Returns 0 if the sum is right. */
 static int sum_as_rank(leat_ranks *ranks, float *const *all, size_t n, const float *wanted)
 {
-    float *shards[SHARDS] = { NULL };
-    const int per_rank = SHARDS / ranks->n, own = per_rank * ranks->rank;
+    float *grads[N_MICRO] = { NULL };
+    const int per_rank = N_MICRO / ranks->n, own = per_rank * ranks->rank;
     leat_ranks_sum s;
     leat_error err;
-    int rc = leat_ranks_sum_open(&s, ranks, SHARDS, n, add, &err);
+    int rc = leat_ranks_sum_open(&s, ranks, N_MICRO, n, add, &err);
     for (int i = 0; i < s.n_parts && rc == LEAT_OK; i++)
         if (s.parts[i].rank == ranks->rank) {
-            shards[s.parts[i].first] = malloc(n * sizeof **shards);
-            tree(all, s.parts[i].first, s.parts[i].n, n, shards[s.parts[i].first]);
+            grads[s.parts[i].first] = malloc(n * sizeof **grads);
+            tree(all, s.parts[i].first, s.parts[i].n, n, grads[s.parts[i].first]);
         }
     for (size_t at = 0; at < n && rc == LEAT_OK; at += s.chunk)
-        rc = leat_ranks_sum_chunk(&s, shards, at, n - at < s.chunk ? n - at : s.chunk,
-                                  shards[own] + at, &err);
-    const int wrong = rc < 0 || memcmp(shards[own], wanted, n * sizeof *wanted) != 0;
+        rc = leat_ranks_sum_chunk(&s, grads, at, n - at < s.chunk ? n - at : s.chunk,
+                                  grads[own] + at, &err);
+    const int wrong = rc < 0 || memcmp(grads[own], wanted, n * sizeof *wanted) != 0;
     leat_ranks_sum_close(&s);
-    for (int i = 0; i < SHARDS; i++)
-        free(shards[i]);
+    for (int i = 0; i < N_MICRO; i++)
+        free(grads[i]);
     return wrong;
 }
 
@@ -57,14 +57,14 @@ TEST(sums_are_those_of_the_tree)
 {
     static const int counts[] = { 1, 2, 3, 4, 6, 12 };
     static const size_t lengths[] = { 16, 48, 2064, 262144, 600016 };
-    float *all[SHARDS];
+    float *all[N_MICRO];
     leat_error err;
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
         const size_t n = lengths[k];
         float *const wanted = malloc(n * sizeof *wanted);
-        for (int i = 0; i < SHARDS; i++)
+        for (int i = 0; i < N_MICRO; i++)
             all[i] = random_floats(10 + (uint64_t)i, n);
-        tree(all, 0, SHARDS, n, wanted);
+        tree(all, 0, N_MICRO, n, wanted);
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             leat_ranks *ranks;
             assert_int_equal(leat_ranks_open(counts[c], &ranks, &err), LEAT_OK);
@@ -80,7 +80,7 @@ TEST(sums_are_those_of_the_tree)
                     fail_msg("%zu floats, %d ranks: %d", n, counts[c], status);
             leat_ranks_close(&ranks);
         }
-        for (int i = 0; i < SHARDS; i++)
+        for (int i = 0; i < N_MICRO; i++)
             free(all[i]);
         free(wanted);
     }

@@ -99,7 +99,7 @@ static void open_one(fixture *f, const char *model, const char *how, int threads
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
     char text[600];
     snprintf(text, sizeof text,
-             "train: {threads: %d, micro_shards: 3, accumulate: 2, loss: {softmax_cross_entropy: "
+             "train: {threads: %d, micro_batches: 3, accumulate: 2, loss: {softmax_cross_entropy: "
              "{class_weights: [1, 2, 0.5, 1], label_smoothing: 0.1}}, model: %s, %s}",
              threads, model, how);
     fixture_must_open(f, text, &feed);

@@ -23,8 +23,8 @@ TEST(what_cannot_fit_is_refused_before_it_is_allocated)
           "10]",
           4000000, "lower pipeline.batch.size" },
         { "[flatten, dense: 16000000, dense: 16000]", 4, "make the model smaller" },
-        { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
-          "lower train.micro_shards" },
+        { "[flatten, dense: 4000000, dense: 10], micro_batches: 64", 64,
+          "lower train.micro_batches" },
         { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
           "layers from '2.dense' on: training needs" },
         /* the first part alone would fit */
@@ -108,9 +108,10 @@ TEST(the_plan_is_what_is_allocated)
         char text[400];
         leat_train_memory planned;
         int64_t taken;
-        snprintf(text, sizeof text,
-                 "train: {model: %s, loss: softmax_cross_entropy, micro_shards: 4, threads: 2, %s}",
-                 cases[m].model, cases[m].how);
+        snprintf(
+            text, sizeof text,
+            "train: {model: %s, loss: softmax_cross_entropy, micro_batches: 4, threads: 2, %s}",
+            cases[m].model, cases[m].how);
         for (int i = 0; i < 2; i++)
             open_and_train(text, cases[m].rows, &taken, &planned);
         if (llabs(taken - planned.total) > planned.total / 20)

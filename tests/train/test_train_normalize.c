@@ -35,7 +35,7 @@ static const struct {
 } cases[] = {
     { "pictures", CNN, MEANS, LEAT_U8, 3, { 9, 8, 3 } },
     { "one for all",
-      CNN ", micro_shards: 3, threads: 2",
+      CNN ", micro_batches: 3, threads: 2",
       "{mean: 0.5, std: 0.25}",
       LEAT_U8,
       3,

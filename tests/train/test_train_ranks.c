@@ -96,7 +96,7 @@ TEST(auto_has_many_divisors)
         fixture f;
         const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2 }, rows[i][0]);
         fixture_must_open(&f, "train: {model: [dense: 2], loss: softmax_cross_entropy}", &feed);
-        assert_int_equal(f.trainer->model.shards, rows[i][1]);
+        assert_int_equal(f.trainer->model.n_micro, rows[i][1]);
         fixture_close(&f);
     }
 }

@@ -180,7 +180,7 @@ TEST(inputs_and_targets_of_wrong_type_are_refused)
 TEST(a_loss_that_is_not_finite_names_the_layer)
 {
     static const char text[] =
-        "train: {micro_shards: 3, threads: 2, model: [conv2d: {filters: 3, name: first}, "
+        "train: {micro_batches: 3, threads: 2, model: [conv2d: {filters: 3, name: first}, "
         "batch_norm, relu, flatten, dense: {units: 4, name: second}, dense: {units: 3, name: "
         "third}], loss: softmax_cross_entropy}";
     static const struct {

@@ -218,7 +218,7 @@ static bool is_bad(float first)
     return first < -0.5f; /* a quarter of the rows */
 }
 
-static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
+static int bad_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));

@@ -201,7 +201,7 @@ enum { N_RUNS = sizeof runs / sizeof *runs };
 static void open_run(fixture *f, int run, int threads)
 {
     char rest[600];
-    snprintf(rest, sizeof rest, "threads: %d, micro_shards: 8, %s", threads, runs[run]);
+    snprintf(rest, sizeof rest, "threads: %d, micro_batches: 8, %s", threads, runs[run]);
     open_with(f, ROWS, norm_model, rest);
 }
 

@@ -258,7 +258,7 @@ static struct colour pixel_at(const struct scene *scene, distance_fn distance, f
     return pixel;
 }
 
-void leat_draw(uint64_t seed, uint64_t number, int label, int size, uint8_t *pixels)
+void leat_draw_picture(uint64_t seed, uint64_t number, int label, int size, uint8_t *pixels)
 {
     leat_rng rng = leat_rng_make(seed, number, 0, 1);
     const struct scene scene = draw_scene(&rng, (float)size);

@@ -24,6 +24,6 @@ int leat_image_encode_png(const uint8_t *pixels, int height, int width, uint8_t 
 const char *leat_draw_class(int label);
 
 /* Draws picture `number` of class `label` into size × size RGB pixels. */
-void leat_draw(uint64_t seed, uint64_t number, int label, int size, uint8_t *pixels);
+void leat_draw_picture(uint64_t seed, uint64_t number, int label, int size, uint8_t *pixels);
 
 #endif

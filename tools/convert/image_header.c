@@ -70,7 +70,7 @@ static int read_image(leat_image_reader *reader, const void *bytes, size_t n, bo
     const leat_op *const decode = leat_op_find("decode_image");
     const int64_t size = (int64_t)n;
     const leat_view in = { leat_shape_make(LEAT_U8, 1, &size), (void *)(uintptr_t)bytes, NULL };
-    const leat_plan64 plan = { { 0 } };
+    const leat_draw plan = { { 0 } };
     leat_view pixels = { .data = NULL };
     out->format = leat_image_format_of(bytes, n);
     if (out->format == LEAT_IMAGE_NONE)

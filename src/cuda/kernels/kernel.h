@@ -25,13 +25,13 @@ typedef struct leat_kernel_picture {
 typedef struct leat_kernel_args {
     const uint8_t *in;
     uint8_t *out;
-    const leat_plan64 *plans; /* of row 0; the next row's is plan_stride plans further */
-    uint8_t *aux;             /* results of one pass for the next */
+    const leat_draw *draws; /* of row 0; the next row's is draw_stride draws further */
+    uint8_t *aux;           /* results of one pass for the next */
     /* One per row. NULL: every row is in_height x in_width. Otherwise these two are upper bounds. */
     const leat_kernel_picture *pictures;
     int64_t in_bytes, out_bytes, aux_bytes; /* of one row */
     int64_t n_rows, n_elements;             /* n_elements of one row, in this pass */
-    int32_t plan_stride;
+    int32_t draw_stride;
     int32_t in_height, in_width, out_height, out_width, channels;
     int32_t in_dtype, out_dtype;
     leat_op_constants constants;
@@ -135,9 +135,9 @@ LEAT_HOST_DEVICE uint8_t *leat_kernel_aux(const leat_kernel_args *args, int64_t 
 {
     return args->aux + row * args->aux_bytes;
 }
-LEAT_HOST_DEVICE const void *leat_kernel_plan(const leat_kernel_args *args, int64_t row)
+LEAT_HOST_DEVICE const void *leat_kernel_draw(const leat_kernel_args *args, int64_t row)
 {
-    return args->plans + row * args->plan_stride;
+    return args->draws + row * args->draw_stride;
 }
 LEAT_HOST_DEVICE int64_t leat_kernel_n_px(const leat_kernel_args *args)
 {

@@ -7,12 +7,12 @@
 
 #include "kernel.h"
 
-/* args->out are the rows of the batch, args->aux the entries of the cache, and args->plans the index.
+/* args->out are the rows of the batch, args->aux the entries of the cache, and args->draws the index.
  * index[row] > 0: load from entry index[row] - 1. < 0: store in entry -index[row] - 1. 0: copy nothing,
  * as in the batch that captures a graph. */
 LEAT_HOST_DEVICE void leat_device_cache_word(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const int64_t index = ((const int64_t *)(const void *)args->plans)[row];
+    const int64_t index = ((const int64_t *)(const void *)args->draws)[row];
     uint8_t *const batch_row = leat_kernel_out(args, row);
     if (index == 0)
         return;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_random_brightness.h: one value plus the delta of the plan. */
+ * op_random_brightness.h: one value plus the delta that was drawn. */
 #ifndef LEAT_OP_RANDOM_BRIGHTNESS_H
 #define LEAT_OP_RANDOM_BRIGHTNESS_H
 
 #include "kernel.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 LEAT_HOST_DEVICE void leat_brightness_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_brightness_plan *const plan =
-        (const leat_brightness_plan *)leat_kernel_plan(args, row);
+    const leat_brightness_draw *const draw =
+        (const leat_brightness_draw *)leat_kernel_draw(args, row);
     const uint8_t *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
     if (args->in_dtype == LEAT_F32) {
-        ((float *)(void *)out)[i] = ((const float *)(const void *)in)[i] + plan->delta;
+        ((float *)(void *)out)[i] = ((const float *)(const void *)in)[i] + draw->delta;
     } else {
-        const int32_t x = in[i] + plan->delta_u8;
+        const int32_t x = in[i] + draw->delta_u8;
         out[i] = (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
     }
 }

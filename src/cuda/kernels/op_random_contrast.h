@@ -8,7 +8,7 @@
 
 #include "kernel.h"
 #include "ops/image/color.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 /* A row's aux: a sum (uint64) or a mean (float) per channel. */
 LEAT_HOST_DEVICE int64_t leat_contrast_aux_bytes(const leat_kernel_args *args)
@@ -60,18 +60,18 @@ LEAT_HOST_DEVICE void leat_contrast_sum(const leat_kernel_args *args, int64_t ro
 
 LEAT_HOST_DEVICE void leat_contrast_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_contrast_plan *const plan = (const leat_contrast_plan *)leat_kernel_plan(args, row);
+    const leat_contrast_draw *const draw = (const leat_contrast_draw *)leat_kernel_draw(args, row);
     const uint8_t *const aux = leat_kernel_aux(args, row), *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
     const int32_t c = leat_kernel_column(i, args->channels);
     if (args->in_dtype == LEAT_F32) {
         const float mean = ((const float *)(const void *)aux)[2 * c];
         ((float *)(void *)out)[i] =
-            (((const float *)(const void *)in)[i] - mean) * plan->factor + mean;
+            (((const float *)(const void *)in)[i] - mean) * draw->factor + mean;
     } else {
         const uint64_t sum = ((const uint64_t *)(const void *)aux)[c];
         out[i] = leat_color_contrast_value(
-            in[i], leat_color_mean(sum, (uint64_t)leat_kernel_n_px(args)), plan->factor_q16);
+            in[i], leat_color_mean(sum, (uint64_t)leat_kernel_n_px(args)), draw->factor_q16);
     }
 }
 

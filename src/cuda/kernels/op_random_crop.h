@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_random_crop.h: one pixel of the box that the plan holds. */
+ * op_random_crop.h: one pixel of the box that was drawn. */
 #ifndef LEAT_OP_RANDOM_CROP_H
 #define LEAT_OP_RANDOM_CROP_H
 
@@ -8,13 +8,13 @@
 
 LEAT_HOST_DEVICE leat_image_box leat_random_crop_region(const leat_kernel_args *args, int64_t row)
 {
-    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
+    const leat_image_box *const box = (const leat_image_box *)leat_kernel_draw(args, row);
     return leat_crop_part(args, row, box->y, box->x);
 }
 
 LEAT_HOST_DEVICE void leat_random_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
+    const leat_image_box *const box = (const leat_image_box *)leat_kernel_draw(args, row);
     leat_crop_pixel(args, row, i, box->y, box->x);
 }
 

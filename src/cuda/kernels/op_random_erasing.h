@@ -9,7 +9,7 @@
 
 LEAT_HOST_DEVICE void leat_erasing_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
+    const leat_image_box *const box = (const leat_image_box *)leat_kernel_draw(args, row);
     const int32_t bytes = leat_kernel_pixel_bytes(args);
     const int32_t y = leat_kernel_line(i, args->out_width) - box->y;
     const int32_t x = leat_kernel_column(i, args->out_width) - box->x;

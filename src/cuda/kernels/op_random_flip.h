@@ -5,17 +5,17 @@
 #define LEAT_OP_RANDOM_FLIP_H
 
 #include "kernel.h"
-#include "ops/image/op_plans.h"
+#include "ops/image/op_draws.h"
 
 LEAT_HOST_DEVICE void leat_flip_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_flip_plan *const plan = (const leat_flip_plan *)leat_kernel_plan(args, row);
+    const leat_flip_draw *const draw = (const leat_flip_draw *)leat_kernel_draw(args, row);
     const int32_t bytes = leat_kernel_pixel_bytes(args);
     const int32_t vertical = args->constants.words[0];
     int64_t y = leat_kernel_line(i, args->out_width), x = leat_kernel_column(i, args->out_width);
-    if (plan->mirror && vertical)
+    if (draw->mirror && vertical)
         y = args->in_height - 1 - y;
-    else if (plan->mirror)
+    else if (draw->mirror)
         x = args->in_width - 1 - x;
     leat_kernel_copy(leat_kernel_out(args, row) + i * bytes,
                      leat_kernel_in(args, row) + (y * args->in_width + x) * bytes, bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_random_resized_crop.h: the box that the plan holds, resampled. */
+ * op_random_resized_crop.h: the box that was drawn, resampled. */
 #ifndef LEAT_OP_RANDOM_RESIZED_CROP_H
 #define LEAT_OP_RANDOM_RESIZED_CROP_H
 
@@ -8,17 +8,17 @@
 
 LEAT_HOST_DEVICE leat_image_box leat_resized_crop_region(const leat_kernel_args *args, int64_t row)
 {
-    return *(const leat_image_box *)leat_kernel_plan(args, row);
+    return *(const leat_image_box *)leat_kernel_draw(args, row);
 }
 
 LEAT_HOST_DEVICE void leat_resized_crop_weigh(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    leat_resample_weigh(args, row, i, (const leat_image_box *)leat_kernel_plan(args, row));
+    leat_resample_weigh(args, row, i, (const leat_image_box *)leat_kernel_draw(args, row));
 }
 
 LEAT_HOST_DEVICE void leat_resized_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    leat_resample_pixel(args, row, i, (const leat_image_box *)leat_kernel_plan(args, row));
+    leat_resample_pixel(args, row, i, (const leat_image_box *)leat_kernel_draw(args, row));
 }
 
 #endif

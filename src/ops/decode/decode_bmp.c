@@ -95,13 +95,13 @@ static int read_row(const bmp_header *h, const uint8_t *from, uint8_t *to, int64
     return LEAT_OK;
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t stride = (size_t)(out->shape.dims[1] * out->shape.dims[2]);
     bmp_header h;
     (void)opts;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     int rc = read_header(in, &h, err);
     for (int64_t y = 0; y < h.height && rc == LEAT_OK; y++) {

@@ -51,10 +51,10 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
     return rc == LEAT_OK ? rc : leat_fail_in(err, rc, "decode_image: ");
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
-    const int rc = op_for(in)->apply(opts, plan, in, out, scratch, err);
+    const int rc = op_for(in)->apply(opts, draw, in, out, scratch, err);
     return rc == LEAT_OK ? rc : leat_fail_in(err, rc, "decode_image: ");
 }
 

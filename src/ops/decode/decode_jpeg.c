@@ -106,12 +106,12 @@ static int decode_common(const leat_view *in, const leat_view *out, int32_t scal
                                             scratch, err);
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const leat_decode_options *o = opts;
     leat_jpeg_size size;
-    (void)plan;
+    (void)draw;
     int rc = leat_jpeg_turbo_size(in->data, (size_t)in->shape.dims[0], &size, err);
     if (rc != LEAT_OK)
         return rc;

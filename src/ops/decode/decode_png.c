@@ -202,12 +202,12 @@ static int decode(const leat_view *in, const png_header *header, const leat_view
     return decode_by_spng(in, header, out);
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     png_header header;
     (void)opts;
-    (void)plan;
+    (void)draw;
     int rc = read_header(in, &header, err);
     if (rc != LEAT_OK)
         return rc;

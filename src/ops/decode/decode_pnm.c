@@ -91,15 +91,15 @@ static uint8_t sample_at(const pnm_header *h, size_t i)
     return leat_color_clamp((x * 255 + h->maxval / 2) / h->maxval);
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const int64_t channels = out->shape.dims[2];
     const size_t n_px = (size_t)(out->shape.dims[0] * out->shape.dims[1]);
     uint8_t *to = out->data;
     pnm_header h;
     (void)opts;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     const int rc = read_header(in, &h, err);
     for (size_t i = 0; i < n_px && rc == LEAT_OK; i++, to += channels) {

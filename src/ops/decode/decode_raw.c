@@ -56,12 +56,12 @@ static void copy_swapped(uint8_t *to, const uint8_t *from, size_t n, size_t size
             to[i + k] = from[i + size - 1 - k];
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const size_t n = (size_t)in->shape.dims[0];
     (void)opts;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     (void)err;
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)

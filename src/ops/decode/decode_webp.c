@@ -63,15 +63,15 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
                          : rc;
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const int64_t channels = out->shape.dims[2], decoded = channels == 4 ? 4 : 3;
     const size_t n_px = (size_t)(out->shape.dims[0] * out->shape.dims[1]);
     uint8_t *pixels = channels == 1 ? leat_scratch_take(scratch, n_px * 3) : (uint8_t *)out->data;
     WebPDecoderConfig config;
     (void)opts;
-    (void)plan;
+    (void)draw;
     if (!pixels || !WebPInitDecoderConfig(&config))
         return leat_fail(err, LEAT_E_NOMEM, "decode_webp: not enough scratch memory");
     config.output.colorspace = decoded == 4 ? MODE_RGBA : MODE_RGB;

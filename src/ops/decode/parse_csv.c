@@ -97,15 +97,15 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int apply(const void *opts, const leat_draw *draw, const leat_view *in, const leat_view *out,
+                 leat_scratch *scratch, leat_error *err)
 {
     const csv_options *const o = opts;
     const uint8_t *const bytes = in->data ? in->data : (const uint8_t *)"";
     const int64_t wanted = o->fields ? o->fields : o->first + o->columns;
     leat_csv_cursor c = leat_csv_begin(bytes, (size_t)in->shape.dims[0], *o->delimiter.text);
     int64_t n = 0;
-    (void)plan;
+    (void)draw;
     (void)scratch;
     for (; !c.done; n++) {
         char text[MOST_DIGITS + 1];

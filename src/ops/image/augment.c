@@ -125,25 +125,25 @@ int leat_augment_shape(const char *op, const leat_augment_options *options, cons
 }
 
 /* Steps alternate between a scratch image and `out`, so that the last step writes `out`. */
-int leat_augment_apply(const char *op, const leat_augment_options *options,
-                       const leat_plan64 *planned, const leat_view *in, const leat_view *out,
-                       leat_scratch *scratch, leat_error *err)
+int leat_augment_apply(const char *op, const leat_augment_options *options, const leat_draw *draw,
+                       const leat_view *in, const leat_view *out, leat_scratch *scratch,
+                       leat_error *err)
 {
     const size_t bytes = (size_t)leat_shape_bytes(&in->shape);
     leat_view from = *in, other = { .shape = in->shape };
-    leat_augment_plan plan;
+    leat_augment_steps drawn;
     uint8_t fill[4];
-    LEAT_PLAN_GET(planned, plan);
-    leat_check(plan.n >= 1 && plan.n <= LEAT_AUGMENT_STEPS);
+    LEAT_DRAW_GET(draw, drawn);
+    leat_check(drawn.n >= 1 && drawn.n <= LEAT_AUGMENT_STEPS);
     leat_image_value(&options->fill, &in->shape, fill);
-    if (plan.n > 1) {
+    if (drawn.n > 1) {
         other.data = leat_scratch_take(scratch, bytes);
         if (!other.data)
             return leat_fail(err, LEAT_E_NOMEM, "%s: not enough scratch memory", op);
     }
-    for (int32_t i = 0; i < plan.n; i++) {
-        const leat_view *to = (plan.n - i) % 2 ? out : &other;
-        do_step(&plan.steps[i], options->interpolation, fill, &from, to);
+    for (int32_t i = 0; i < drawn.n; i++) {
+        const leat_view *to = (drawn.n - i) % 2 ? out : &other;
+        do_step(&drawn.steps[i], options->interpolation, fill, &from, to);
         from = *to;
     }
     return LEAT_OK;

@@ -50,11 +50,11 @@ typedef struct leat_augment_step {
     int32_t b; /* the sine if ROTATE, in 1 / LEAT_WARP_ONE */
 } leat_augment_step;
 
-enum { LEAT_AUGMENT_STEPS = 5 }; /* as many as fit in a plan */
-typedef struct leat_augment_plan {
+enum { LEAT_AUGMENT_STEPS = 5 }; /* as many as fit in a draw */
+typedef struct leat_augment_steps {
     leat_augment_step steps[LEAT_AUGMENT_STEPS];
     int32_t n;
-} leat_augment_plan;
+} leat_augment_steps;
 
 /* The options of both ops. */
 typedef struct leat_augment_options {
@@ -67,12 +67,12 @@ typedef struct leat_augment_options {
 leat_augment_step leat_augment_draw(const leat_augment_range *range, leat_rng *rng, int64_t level,
                                     int64_t bins, const leat_shape *in);
 
-/* shape() and apply() of ops whose plan is a leat_augment_plan. */
+/* shape() and apply() of ops whose draw is a leat_augment_steps. */
 int leat_augment_shape(const char *op, const leat_augment_options *options, const leat_shape *in,
                        leat_shape *out, leat_error *err);
-int leat_augment_apply(const char *op, const leat_augment_options *options,
-                       const leat_plan64 *planned, const leat_view *in, const leat_view *out,
-                       leat_scratch *scratch, leat_error *err);
+int leat_augment_apply(const char *op, const leat_augment_options *options, const leat_draw *draw,
+                       const leat_view *in, const leat_view *out, leat_scratch *scratch,
+                       leat_error *err);
 
 /* --- tone.c ---------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 enum { LEAT_IMAGE_U8 = 1, LEAT_IMAGE_F32 = 2, LEAT_IMAGE_U8_F32 = 3 };
 
-/* A part of an image in pixels; the plan of every crop. It may reach over the edges (padding). */
+/* A part of an image in pixels; the draw of every crop. It may reach over the edges (padding). */
 typedef struct leat_image_box {
     int32_t y, x, height, width;
 } leat_image_box;

@@ -29,7 +29,7 @@ static const char *random_op(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].cache_at; i++)
-            if (plan->chains[c].ops[i].op->plan)
+            if (plan->chains[c].ops[i].op->draw)
                 return plan->chains[c].ops[i].op->name;
     return NULL;
 }

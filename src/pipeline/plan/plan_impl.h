@@ -92,9 +92,9 @@ typedef struct leat_chain {
     int32_t n_host; /* ops that workers compute */
     leat_shape host_shape;
     size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
-    size_t plans_offset;            /* of row 0's plans for the device's ops, in a slot */
+    size_t draws_offset;            /* of row 0's draws for the device's ops, in a slot */
     /* The device's first op is decode_jpeg: workers write files, after all other copied bytes. The
-     * device has no plans and no kernel for that op. */
+     * device has no draws and no kernel for that op. */
     bool decodes_on_device;
     leat_device_files files;
     leat_shape files_shape; /* of a row after the next op */

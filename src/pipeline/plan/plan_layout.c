@@ -61,14 +61,14 @@ static bool add_files(leat_plan *plan, leat_chain *chain)
     return true;
 }
 
-/* Reserves memory for device ops: plans in the slot, outputs in the buffer. */
+/* Reserves memory for device ops: draws in the slot, outputs in the buffer. */
 static bool lay_out_device(leat_plan *plan)
 {
     bool fits = true;
     for (int32_t c = 0; c < plan->n_chains && fits; c++) {
         leat_chain *const chain = &plan->chains[c];
         const size_t n = (size_t)(chain->n_ops - leat_chain_first_kernel(chain));
-        fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
+        fits = add_rows(plan, n * sizeof(leat_draw), &chain->draws_offset, &plan->slot_bytes);
     }
     if (plan->caches_on_device)
         fits = fits && add_rows(plan, sizeof(int64_t), &plan->index_offset, &plan->slot_bytes);
@@ -218,6 +218,6 @@ int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *e
                                   "a batch of this many rows is too large");
     plan->slot_bytes = at ? at : 64;
     if (!lay_out_device(plan))
-        return fail_large(plan, "plans and results on the device", -1, batch, err);
+        return fail_large(plan, "random decisions and results on the device", -1, batch, err);
     return check_memory(plan, batch, err);
 }

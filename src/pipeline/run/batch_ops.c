@@ -145,7 +145,7 @@ static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slo
 }
 
 static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op,
-                     const leat_plan64 *drawn, double own, uint8_t *slot, uint64_t a, uint64_t b)
+                     const leat_draw *drawn, double own, uint8_t *slot, uint64_t a, uint64_t b)
 {
     const leat_chain *const image = &plan->chains[batch_op->chain];
     uint8_t *const images = slot + image->host_offset;
@@ -166,12 +166,12 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     const leat_plan_batch_op *const batch_op = &plan->batch_ops[range->op];
     leat_rng rng =
         leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
-    leat_plan64 drawn = { { 0 } };
+    leat_draw drawn = { { 0 } };
     const uint32_t *list;
     uint64_t n;
     double own;
     const uint64_t high = leat_rng_u32(&rng), key = high << 32 | leat_rng_u32(&rng);
-    batch_op->op->plan(batch_op->options, &rng, &plan->chains[batch_op->chain].shape, &drawn, &own);
+    batch_op->op->draw(batch_op->options, &rng, &plan->chains[batch_op->chain].shape, &drawn, &own);
     if (own >= 1)
         return LEAT_OK;
     leat_scratch_reset(worker->scratch);

@@ -48,7 +48,7 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
                                      .n_ops = n,
                                      .files = chain->decodes_on_device ? &chain->files : NULL,
                                      .from = chain->host_offset,
-                                     .plans = chain->plans_offset,
+                                     .draws = chain->draws_offset,
                                      .to = chain->offset };
         ops += n;
     }

@@ -42,15 +42,15 @@ static int shape_after(const leat_sample *s, int32_t i, const leat_view *in, lea
 }
 
 /* The random decisions of op i. */
-static void draw(const leat_sample *s, int32_t i, const leat_shape *in, leat_plan64 *out)
+static void draw(const leat_sample *s, int32_t i, const leat_shape *in, leat_draw *out)
 {
     const leat_chain_op *const chain_op = &s->chain->ops[i];
-    if (!chain_op->op->plan)
+    if (!chain_op->op->draw)
         return;
     const uint64_t epoch = i < s->chain->cache_at ? 0 : s->epoch;
     leat_rng rng = leat_rng_make(s->plan->seed, s->number, epoch, chain_op->stream);
     memset(out, 0, sizeof *out);
-    chain_op->op->plan(chain_op->options, &rng, in, out);
+    chain_op->op->draw(chain_op->options, &rng, in, out);
 }
 
 /* Allocates the output of op i. Checks that the last op's output fits the batch. */
@@ -75,7 +75,7 @@ static int apply_op(leat_sample *s, int32_t i, leat_error *err)
     const leat_chain_op *const chain_op = &s->chain->ops[i];
     leat_check(i >= 0 && i < s->chain->n_ops);
     leat_view out = { 0 };
-    leat_plan64 drawn;
+    leat_draw drawn;
     if (err) /* an op may fail without a message, or write one without leat_fail() */
         err->message[0] = err->file[0] = err->path[0] = 0;
     int rc = shape_after(s, i, &s->view, &out.shape, err);
@@ -95,7 +95,7 @@ static int run_fused(leat_sample *s, leat_error *err)
 {
     const leat_chain *const chain = s->chain;
     leat_fused_op ops[LEAT_FUSED_MAX];
-    leat_plan64 plans[LEAT_FUSED_MAX];
+    leat_draw drawn[LEAT_FUSED_MAX];
     leat_view at = s->view, out = { 0 };
     const int32_t from = chain->fused_from;
     int rc;
@@ -104,7 +104,7 @@ static int run_fused(leat_sample *s, leat_error *err)
         rc = shape_after(s, from + i, &at, &out.shape, err);
         if (rc < 0)
             return LEAT_E_UNSUPPORTED; /* one by one, the message names the op that fails */
-        draw(s, from + i, &at.shape, &plans[i]);
+        draw(s, from + i, &at.shape, &drawn[i]);
         at.shape = out.shape;
     }
     const size_t mark = leat_scratch_mark(s->worker->scratch);
@@ -113,7 +113,7 @@ static int run_fused(leat_sample *s, leat_error *err)
         return rc;
     const size_t inner = leat_scratch_mark(s->worker->scratch);
     const bool streams = s->worker->streams && is_last(s, from + chain->n_fused - 1);
-    rc = chain->fused->apply(ops, chain->n_fused, plans, &s->view, &out, streams,
+    rc = chain->fused->apply(ops, chain->n_fused, drawn, &s->view, &out, streams,
                              s->worker->scratch, err);
     leat_scratch_rewind(s->worker->scratch, rc == LEAT_OK ? inner : mark);
     if (rc == LEAT_OK) {
@@ -227,11 +227,11 @@ static int draw_for_device(const leat_sample *s, uint8_t *slot, uint64_t row, le
 {
     const leat_chain *const chain = s->chain;
     const int32_t first = leat_chain_first_kernel(chain), n = chain->n_ops - first;
-    uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
+    uint8_t *to = slot + chain->draws_offset + row * (uint64_t)n * sizeof(leat_draw);
     leat_shape out;
-    for (int32_t i = first; i < chain->n_ops; i++, to += sizeof(leat_plan64)) {
+    for (int32_t i = first; i < chain->n_ops; i++, to += sizeof(leat_draw)) {
         const leat_chain_op *const chain_op = &chain->ops[i];
-        leat_plan64 drawn = { { 0 } };
+        leat_draw drawn = { { 0 } };
         const int rc = chain_op->op->shape(chain_op->options, &in, &out, err);
         if (rc < 0) /* options that do not fit this picture are an error of its record */
             return blame(s, i, rc == LEAT_E_CONFIG ? LEAT_E_DATA : rc, err);

@@ -11,8 +11,8 @@
 
 bool leat_cpu_loss_is_finite(const leat_net *net)
 {
-    for (int32_t i = 0; i < net->job.n_shards; i++)
-        if (!isfinite(net->shard_sums[i].loss))
+    for (int32_t i = 0; i < net->job.n_micro; i++)
+        if (!isfinite(net->micro_sums[i].loss))
             return false;
     return true;
 }
@@ -30,10 +30,10 @@ void leat_cpu_inspect(const leat_cpu_call *call, int32_t i)
     leat_net *net = call->net;
     const leat_program_tensor *t = call->op->out[0] >= 0 ? call->out_spec[0] : NULL;
     const size_t n = t ? (size_t)(t->n * call->rows) : 0;
-    if (i >= net->first_bad[call->shard] || i >= net->job.program->program->n_forward || !t)
+    if (i >= net->first_bad[call->micro] || i >= net->job.program->program->n_forward || !t)
         return;
     if (!isfinite(largest(net, call->out[0], t->type, n)))
-        net->first_bad[call->shard] = i;
+        net->first_bad[call->micro] = i;
 }
 
 /* Of rows [first, first + n) of the batch that count. */
@@ -155,7 +155,7 @@ int leat_cpu_check_update(const leat_net *net, leat_error *err)
 
 int leat_cpu_find_bad(leat_net *net, leat_error *err)
 {
-    const int32_t n = net->job.n_shards, most = net->job.program->program->n_ops;
+    const int32_t n = net->job.n_micro, most = net->job.program->program->n_ops;
     int32_t first = most;
     free(net->first_bad);
     net->first_bad = malloc((size_t)n * sizeof *net->first_bad);

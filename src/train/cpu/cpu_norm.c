@@ -2,8 +2,8 @@
  *
  * cpu_norm.c: batch_norm and layer_norm on the CPU. prim.h has the contracts.
  *
- * Statistics are of the whole batch: each shard sums over its rows, then the sums of all are combined in shard
- * order. Sums are taken of x - K, K being the shard's first pixel, and combined as Chan, Golub and LeVeque do
+ * Statistics are of the whole batch: each micro-batch sums over its rows, then the sums of all are combined in micro-batch
+ * order. Sums are taken of x - K, K being the micro-batch's first pixel, and combined as Chan, Golub and LeVeque do
  * ("Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979), so that a large
  * mean costs no digits. Sums of floats are taken over pieces, those of pieces in double.
  *
@@ -38,9 +38,9 @@ static norm norm_of(const leat_cpu_call *call)
     return out;
 }
 
-static double *sums_of(const leat_cpu_saved *s, int32_t shard, int32_t which)
+static double *sums_of(const leat_cpu_saved *s, int32_t micro, int32_t which)
 {
-    return s->sums + (shard * N_SUMS + which) * s->n_channels;
+    return s->sums + (micro * N_SUMS + which) * s->n_channels;
 }
 
 enum { CENTER, FACTOR, ADDEND, GRAD_FACTOR, GRAD_FACTOR_X, GRAD_ADDEND };
@@ -72,7 +72,7 @@ static void widen(float *row, size_t n)
         row[i] = row[i - n];
 }
 
-/* Pieces of a shard: pixels from `pixel` on of one row. */
+/* Pieces of a micro-batch: pixels from `pixel` on of one row. */
 typedef struct piece {
     int64_t row;
     size_t pixel, n, at; /* at: elements before it in the tensor */
@@ -112,11 +112,11 @@ static void put_piece(const norm *o, const piece *p, const float *y)
     leat_cpu_put(o->call->net, o->call->out[0], o->type, p->at, p->n * o->n, y);
 }
 
-/* Adds the float sums of some pieces to the shard's and sets them to 0. */
+/* Adds the float sums of some pieces to the micro-batch's and sets them to 0. */
 static void take_sums(const norm *o, float *sum, float *squares)
 {
-    double *to[] = { sums_of(o->saved, o->call->shard, SUM),
-                     sums_of(o->saved, o->call->shard, SQUARES) };
+    double *to[] = { sums_of(o->saved, o->call->micro, SUM),
+                     sums_of(o->saved, o->call->micro, SQUARES) };
     float *from[] = { sum, squares };
     for (int k = 0; k < 2; k++) {
         for (size_t at = 0; at < o->wide; at += o->n)
@@ -135,7 +135,7 @@ static int add_statistics(const leat_cpu_call *call)
     const norm o = norm_of(call);
     float *sum = leat_cpu_buffer(call, 3), *squares = leat_cpu_buffer(call, 4);
     float *origin = leat_cpu_buffer(call, 5);
-    double *sums = sums_of(o.saved, call->shard, 0);
+    double *sums = sums_of(o.saved, call->micro, 0);
     size_t pixels = 0;
     const float *first =
         leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, 0, o.n, origin);
@@ -161,13 +161,13 @@ static int add_statistics(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-static int64_t valid_rows(const leat_net *net, int32_t shard)
+static int64_t valid_rows(const leat_net *net, int32_t micro)
 {
     const leat_net_rows *const batch = net->job.batch;
-    if (batch->shard_valid)
-        return batch->shard_valid[shard];
+    if (batch->micro_valid)
+        return batch->micro_valid[micro];
     int64_t first;
-    const int64_t rows = leat_model_shard(net->model, batch->rows, shard, &first);
+    const int64_t rows = leat_model_micro(net->model, batch->rows, micro, &first);
     return leat_net_count_valid(batch->valid ? batch->valid + first : NULL, rows);
 }
 
@@ -205,7 +205,7 @@ static bool share_sums(leat_net *net, const leat_cpu_saved *s)
     return leat_cpu_ranks_well(net);
 }
 
-/* Mean and variance over all shards; the running ones; factors for finish(). */
+/* Mean and variance over all micro-batches; the running ones; factors for finish(). */
 static void combine_statistics(leat_net *net, const leat_prim_op *op)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
@@ -216,7 +216,7 @@ static void combine_statistics(leat_net *net, const leat_prim_op *op)
         return;
     for (int64_t c = 0; c < n; c++) {
         double mean = 0, squares = 0, count = 0;
-        for (int32_t i = 0; i < net->job.n_shards; i++) {
+        for (int32_t i = 0; i < net->job.n_micro; i++) {
             const double m = (double)valid_rows(net, i) * pixels_of(l, s);
             if (m == 0)
                 continue;
@@ -314,7 +314,7 @@ static int add_gradients(const leat_cpu_call *call)
     const leat_cpu_norm_factors f = factors_of(o.saved);
     float *sum = leat_cpu_buffer(call, 4), *dot = leat_cpu_buffer(call, 5);
     size_t pixels = 0;
-    memset(sums_of(o.saved, call->shard, SUM), 0, 2 * o.n * sizeof(double));
+    memset(sums_of(o.saved, call->micro, SUM), 0, 2 * o.n * sizeof(double));
     memset(sum, 0, o.wide * sizeof *sum);
     memset(dot, 0, o.wide * sizeof *dot);
     for (piece p = { 0 }; next_piece(&o, &p);) {
@@ -333,7 +333,7 @@ static int add_gradients(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-/* The gradients of scale and shift go to shard 0; those of the others stay 0, also where a sum overwrote them. */
+/* The gradients of scale and shift go to micro-batch 0; those of the others stay 0, also where a sum overwrote them. */
 static void combine_gradients(leat_net *net, const leat_prim_op *op)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
@@ -349,7 +349,7 @@ static void combine_gradients(leat_net *net, const leat_prim_op *op)
     for (int64_t c = 0; c < n; c++) {
         const double factor = (double)weight_of(net, l, SCALE)[c] * s->inverse[c];
         double sum = 0, dot = 0;
-        for (int32_t i = 0; i < net->job.n_shards; i++)
+        for (int32_t i = 0; i < net->job.n_micro; i++)
             if (valid_rows(net, i) > 0) {
                 sum += sums_of(s, i, SUM)[c];
                 dot += sums_of(s, i, SQUARES)[c];
@@ -387,16 +387,16 @@ static int apply_gradients(const leat_cpu_call *call)
 
 /* --- backward, by the running statistics ------------------------------------------------------ */
 
-/* The shard's gradients of scale and shift. */
+/* The micro-batch's gradients of scale and shift. */
 static void fixed_grads(const norm *o)
 {
     const leat_cpu_call *call = o->call;
     float *center = leat_cpu_buffer(call, 3), *sum = leat_cpu_buffer(call, 4);
     float *dot = leat_cpu_buffer(call, 5);
     float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
-    const double *sums = sums_of(o->saved, call->shard, SUM);
+    const double *sums = sums_of(o->saved, call->micro, SUM);
     size_t pixels = 0;
-    memset(sums_of(o->saved, call->shard, SUM), 0, 2 * o->n * sizeof *sums);
+    memset(sums_of(o->saved, call->micro, SUM), 0, 2 * o->n * sizeof *sums);
     memset(sum, 0, o->wide * sizeof *sum);
     memset(dot, 0, o->wide * sizeof *dot);
     memcpy(center, leat_cpu_weight(call, MEAN), o->n * sizeof *center);

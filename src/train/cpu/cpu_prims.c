@@ -52,7 +52,7 @@ float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k)
 {
     const int32_t param = call->layer->first_param + k;
     return k < call->layer->n_params && call->layer->params[k].trained
-               ? call->net->grads[call->shard] + call->net->grad[param].at
+               ? call->net->grads[call->micro] + call->net->grad[param].at
                : NULL;
 }
 
@@ -291,7 +291,7 @@ void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *g
 {
     const leat_model *model = call->net->model;
     const leat_net_rows *batch = call->net->job.batch;
-    leat_net_sums *sums = &call->net->shard_sums[call->shard];
+    leat_net_sums *sums = &call->net->micro_sums[call->micro];
     leat_view y = batch->y;
     y.shape.dims[0] = 1;
     y.data = (char *)y.data + call->first_row * leat_shape_bytes(&y.shape);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_ranks.c: what the CPU backend exchanges with other ranks: sums of batch_norm and losses, shard by shard, and
+ * cpu_ranks.c: what the CPU backend exchanges with other ranks: sums of batch_norm and losses, micro-batch by micro-batch, and
  * gradients (ranks/ranks_sum.h). See net_cpu.h and ranks/exchange.h. */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ bool leat_cpu_ranks_well(const leat_net *net)
 void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes)
 {
     if (net->failed == LEAT_OK)
-        net->failed = leat_ranks_share(net->model->ranks, own_error(net), all, net->job.n_shards,
+        net->failed = leat_ranks_share(net->model->ranks, own_error(net), all, net->job.n_micro,
                                        bytes, &net->error);
 }
 
@@ -58,7 +58,7 @@ static void exchange_gradients(void *owner)
         net->failed = sum_chunk(net, at, n - at < most ? n - at : most);
 }
 
-/* The sum of a part lies in the memory of its first shard. */
+/* The sum of a part lies in the memory of its first micro-batch. */
 static void sum_parts(leat_net *net, int32_t thread, size_t at, size_t length)
 {
     for (int32_t i = 0; i < net->ranks_sum.n_parts; i++) {
@@ -85,7 +85,7 @@ int leat_cpu_ranks_open(leat_net *net, leat_error *err)
     leat_ranks *const ranks = net->model->ranks;
     if (!ranks)
         return LEAT_OK;
-    const int rc = leat_ranks_sum_open(&net->ranks_sum, ranks, net->model->shards,
+    const int rc = leat_ranks_sum_open(&net->ranks_sum, ranks, net->model->n_micro,
                                        net->n_grad_floats, net->loops->sum, err);
     if (rc < 0 || !net->accumulated)
         return rc;

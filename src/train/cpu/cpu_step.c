@@ -12,19 +12,19 @@
 
 /* In training the model says how a batch is cut. Evaluation cuts at multiples of a fixed number of rows, because a
  * product of another number of rows may round differently: so the values of a row do not depend on the rows behind
- * its shard. */
-static int64_t shard_rows(const leat_net *net, int32_t shard, int64_t *first)
+ * its micro-batch. */
+static int64_t micro_rows(const leat_net *net, int32_t micro, int64_t *first)
 {
     const int64_t rows = net->job.batch->rows;
     const int64_t most = net->job.program->most_rows;
     if (net->job.how->train) {
         const leat_net_rows *const batch = net->job.batch;
         const int64_t n =
-            leat_model_shard(net->model, batch->all_rows ? batch->all_rows : rows, shard, first);
+            leat_model_micro(net->model, batch->all_rows ? batch->all_rows : rows, micro, first);
         *first -= batch->first_row;
         return n;
     }
-    *first = most * shard;
+    *first = most * micro;
     return rows - *first < most ? rows - *first : most;
 }
 
@@ -37,9 +37,9 @@ static leat_cpu_plan *plan_of(const leat_net *net, int64_t rows)
     return NULL;
 }
 
-static char *memory_of(const leat_net *net, int32_t shard, int32_t thread)
+static char *memory_of(const leat_net *net, int32_t micro, int32_t thread)
 {
-    return net->memory[net->job.how->train && !net->by_thread ? shard - net->first : thread];
+    return net->memory[net->job.how->train && !net->by_thread ? micro - net->first : thread];
 }
 
 static void *address(const leat_cpu_call *call, int32_t tensor)
@@ -50,7 +50,7 @@ static void *address(const leat_cpu_call *call, int32_t tensor)
         const size_t row = (size_t)leat_shape_bytes(&net->model->input);
         return (char *)x->data + (size_t)call->first_row * row;
     }
-    return memory_of(net, call->shard, call->thread) +
+    return memory_of(net, call->micro, call->thread) +
            net->job.program->program->tensors[tensor].at;
 }
 
@@ -81,7 +81,7 @@ static void give(const leat_cpu_call *call, int32_t tensor, float *to)
 }
 
 /* At the end of a pass: gives what the caller wants, and in evaluation sums the losses. */
-static void finish_shard(const leat_cpu_call *call)
+static void finish_micro(const leat_cpu_call *call)
 {
     const leat_program *program = call->net->job.program->program;
     const leat_net_step *how = call->net->job.how;
@@ -95,20 +95,20 @@ static void finish_shard(const leat_cpu_call *call)
         leat_cpu_loss_sums(call, address(call, program->logits), NULL);
 }
 
-/* One segment of one shard. */
-static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *err)
+/* One segment of one micro-batch. */
+static int run_micro(leat_net *net, int32_t micro, int32_t thread, leat_error *err)
 {
     const leat_cpu_program *p = net->job.program;
     const leat_cpu_segment *now = &p->segments[net->segment];
-    leat_cpu_call call = { .net = net, .shard = shard, .thread = thread, .err = err };
+    leat_cpu_call call = { .net = net, .micro = micro, .thread = thread, .err = err };
     const int32_t end = now->meets >= 0                     ? now->meets + 1
                         : net->segment + 1 == p->n_segments ? p->program->n_ops
                                                             : now[1].first;
     const bool met = net->segment > 0 && now[-1].meets == now->first;
-    call.rows = shard_rows(net, shard, &call.first_row);
+    call.rows = micro_rows(net, micro, &call.first_row);
     if (call.rows == 0) {
         if (net->job.how->train && net->segment == 0)
-            memset(net->grads[shard], 0, net->n_grad_floats * sizeof(float));
+            memset(net->grads[micro], 0, net->n_grad_floats * sizeof(float));
         return LEAT_OK;
     }
     call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
@@ -130,7 +130,7 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
             leat_cpu_inspect(&call, i);
     }
     if (now->meets < 0)
-        finish_shard(&call);
+        finish_micro(&call);
     return LEAT_OK;
 }
 
@@ -141,7 +141,7 @@ static void end_segment(void *owner)
     const int32_t meets = p->segments[net->segment].meets;
     if (meets < 0) {
         if (net->job.shared)
-            leat_cpu_ranks_share(net, net->shard_sums, sizeof *net->shard_sums);
+            leat_cpu_ranks_share(net, net->micro_sums, sizeof *net->micro_sums);
         return;
     }
     const leat_prim_op *op = &p->program->ops[meets];
@@ -189,10 +189,10 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     if (net->packs_stale || (net->folds_stale && !net->job.how->train))
         renew_packs(net, thread);
     for (int32_t i = net->job.n_segments; i > 0; i--) {
-        for (int32_t shard;
-             (shard = net->job.first + leat_cpu_team_claim(&net->team)) < net->job.end;)
+        for (int32_t micro;
+             (micro = net->job.first + leat_cpu_team_claim(&net->team)) < net->job.end;)
             if (mine->rc == LEAT_OK && net->failed == LEAT_OK)
-                mine->rc = run_shard(net, shard, thread, &mine->error);
+                mine->rc = run_micro(net, micro, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
     if (updates(&net->job) && !net->job.inspect && leat_cpu_ranks_well(net) && net->bad_norm < 0 &&
@@ -210,7 +210,7 @@ static int prepare(leat_net *net, leat_error *err)
     leat_cpu_plan *plan;
     int64_t first;
     for (int32_t i = job->first; i < job->end; i++) {
-        const int64_t rows = shard_rows(net, i, &first);
+        const int64_t rows = micro_rows(net, i, &first);
         const int rc = rows ? leat_cpu_plan_for(net, job->program, rows, &plan, err) : LEAT_OK;
         if (rc < 0)
             return rc;
@@ -220,40 +220,39 @@ static int prepare(leat_net *net, leat_error *err)
 
 static void add_sums(leat_net *net)
 {
-    for (int32_t i = 0; i < net->job.n_shards; i++) {
-        net->sums.samples += net->shard_sums[i].samples;
-        net->sums.loss += net->shard_sums[i].loss;
-        net->sums.right += net->shard_sums[i].right;
+    for (int32_t i = 0; i < net->job.n_micro; i++) {
+        net->sums.samples += net->micro_sums[i].samples;
+        net->sums.loss += net->micro_sums[i].loss;
+        net->sums.right += net->micro_sums[i].right;
     }
 }
 
-/* The number of shards: of a training batch the model's, of another batch as many as fit the memory. */
-static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int64_t rows,
-                            bool train)
+/* The number of micro-batches: of a training batch the model's, of another batch as many as fit the memory. */
+static int32_t count_micro(const leat_net *net, const leat_cpu_program *p, int64_t rows, bool train)
 {
-    return train ? net->model->shards : (int32_t)((rows + p->most_rows - 1) / p->most_rows);
+    return train ? net->model->n_micro : (int32_t)((rows + p->most_rows - 1) / p->most_rows);
 }
 
-/* Whose shards these are. The outputs that a caller wants are of all rows, so that each rank computes them alone. */
+/* Whose micro-batches these are. The outputs that a caller wants are of all rows, so that each rank computes them alone. */
 static void divide(const leat_net *net, leat_cpu_job *job)
 {
     job->shared = net->model->ranks && (job->how->train || !job->how->logits);
-    job->end = job->n_shards;
+    job->end = job->n_micro;
     if (job->shared)
-        job->end = leat_ranks_part(net->model->ranks, job->n_shards, &job->first) + job->first;
+        job->end = leat_ranks_part(net->model->ranks, job->n_micro, &job->first) + job->first;
 }
 
-static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
+static int grow_micro_sums(leat_net *net, int32_t n, leat_error *err)
 {
-    leat_net_sums *sums = realloc(net->shard_sums, (size_t)n * sizeof *sums);
+    leat_net_sums *sums = realloc(net->micro_sums, (size_t)n * sizeof *sums);
     if (!sums)
         return leat_cpu_no_memory(err, (size_t)n * sizeof *sums);
-    net->shard_sums = sums;
+    net->micro_sums = sums;
     memset(sums, 0, (size_t)n * sizeof *sums);
     return LEAT_OK;
 }
 
-static int32_t own_shards(const leat_net *net)
+static int32_t own_micro(const leat_net *net)
 {
     return net->job.end > net->job.first ? net->job.end - net->job.first : 1;
 }
@@ -273,7 +272,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     net->job = (leat_cpu_job){ .batch = batch,
                                .how = how,
                                .program = program,
-                               .n_shards = count_shards(net, program, batch->rows, how->train),
+                               .n_micro = count_micro(net, program, batch->rows, how->train),
                                .n_segments = how->phase == LEAT_NET_FORWARD
                                                  ? program->n_forward
                                                  : program->n_segments - net->segment };
@@ -282,7 +281,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     net->failed = LEAT_OK;
     divide(net, &net->job);
     if (rc == LEAT_OK)
-        rc = grow_shard_sums(net, net->job.n_shards, err);
+        rc = grow_micro_sums(net, net->job.n_micro, err);
     const int was = leat_dn_enter(net->dn);
     rc = rc == LEAT_OK ? prepare(net, err) : rc;
     leat_dn_leave(net->dn, was);
@@ -290,7 +289,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
         rc = leat_ranks_gather(net->model->ranks, rc, NULL, 0, err);
     if (rc < 0)
         return rc;
-    leat_cpu_team_run(&net->team, own_shards(net));
+    leat_cpu_team_run(&net->team, own_micro(net));
     if (net->failed < 0)
         return leat_fail_as(err, &net->error);
     for (int32_t i = 0; i < net->team.n_at_work; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_update.c: sums the gradients of all shards and updates the weights. cpu_step.c calls it at the end of a
+ * cpu_update.c: sums the gradients of all micro-batches and updates the weights. cpu_step.c calls it at the end of a
  * training step, on all threads.
  *
- * DESIGN: the sum over shards is a fixed tree, split at the largest power of two: with four shards
- * (g0 + g1) + (g2 + g3). It depends on the number of shards alone, and several machines could compute parts
+ * DESIGN: the sum over micro-batches is a fixed tree, split at the largest power of two: with four micro-batches
+ * (g0 + g1) + (g2 + g3). It depends on the number of micro-batches alone, and several machines could compute parts
  * of it. Work is cut into pieces of fixed length that threads claim, and norms are summed piece by piece in
  * double, so nothing depends on the number of threads. */
 #include <math.h>
@@ -60,7 +60,7 @@ void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t leng
 static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
 {
     float *const buffers = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
-    const int32_t n = net->job.n_shards;
+    const int32_t n = net->job.n_micro;
     if (!net->accumulated || net->job.how->first) {
         leat_cpu_update_tree(net, 0, n, at, length, sum, buffers);
     } else {
@@ -229,7 +229,7 @@ void leat_cpu_update(leat_net *net, int32_t thread)
 {
     if (net->model->ranks) {
         leat_cpu_ranks_sum(net, thread);
-    } else if (net->job.n_shards > 1 || net->accumulated) {
+    } else if (net->job.n_micro > 1 || net->accumulated) {
         const size_t n = net->n_grad_floats;
         for (size_t at; (at = (size_t)leat_cpu_team_claim(&net->team) * REDUCE_FLOATS) < n;)
             reduce(net, thread, at, n - at < REDUCE_FLOATS ? n - at : REDUCE_FLOATS);
@@ -305,7 +305,7 @@ int leat_cpu_update_open(leat_net *net, leat_error *err)
     const leat_model *model = net->model;
     net->blocks = calloc((size_t)net->n_blocks, sizeof *net->blocks);
     net->norms = calloc((size_t)net->n_blocks, 2 * sizeof *net->norms);
-    net->grads = calloc((size_t)model->shards, sizeof *net->grads);
+    net->grads = calloc((size_t)model->n_micro, sizeof *net->grads);
     if (!net->blocks || !net->norms || !net->grads)
         return leat_cpu_no_memory(err, 0);
     list_blocks(net, net->blocks);

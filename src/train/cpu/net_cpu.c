@@ -110,7 +110,7 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
         out->workspace += (int64_t)leat_cpu_pack_bytes(net, &net->packs[i]);
     for (int32_t i = 0; i < net->train.program->n_saved; i++) {
         const int64_t n_channels = net->train.program->saved[i];
-        out->workspace += n_channels * (model->shards * 3 + 1) * (int64_t)sizeof(double) +
+        out->workspace += n_channels * (model->n_micro * 3 + 1) * (int64_t)sizeof(double) +
                           6 * (int64_t)leat_cpu_wide((size_t)n_channels) * float_bytes;
     }
 }
@@ -169,7 +169,7 @@ static void cpu_close(leat_net *net)
     free(net->blocks);
     free(net->norms);
     free(net->matrix);
-    free(net->shard_sums);
+    free(net->micro_sums);
     free(net->first_bad);
     free(net);
 }
@@ -183,7 +183,7 @@ static int32_t count_threads(const leat_model *model)
     const int32_t n =
         model->threads > 0 ? model->threads : (leat_dn_threads(most) + here - 1) / here;
     int32_t first;
-    const int32_t n_own = leat_ranks_part(model->ranks, model->shards, &first);
+    const int32_t n_own = leat_ranks_part(model->ranks, model->n_micro, &first);
     return n < n_own ? n : n_own;
 }
 
@@ -197,11 +197,11 @@ static int open_saved(leat_net *net, leat_error *err)
         leat_cpu_saved *s = &net->saved[i];
         const size_t n = (size_t)p->saved[i];
         s->n_channels = p->saved[i];
-        s->sums = leat_cpu_alloc(((size_t)net->model->shards * 3 + 1) * n * sizeof(double), err);
+        s->sums = leat_cpu_alloc(((size_t)net->model->n_micro * 3 + 1) * n * sizeof(double), err);
         s->factors = leat_cpu_alloc(6 * leat_cpu_wide(n) * sizeof(float), err);
         if (!s->sums || !s->factors)
             return LEAT_E_NOMEM;
-        s->inverse = s->sums + (size_t)net->model->shards * 3 * n;
+        s->inverse = s->sums + (size_t)net->model->n_micro * 3 * n;
     }
     return LEAT_OK;
 }
@@ -263,10 +263,10 @@ static size_t scratch_floats(const leat_net *net)
 
 static int open_memory(leat_net *net, leat_error *err)
 {
-    const int32_t n_threads = net->team.n_threads, shards = net->n_own;
+    const int32_t n_threads = net->team.n_threads, n_micro = net->n_own;
     const size_t a = net->train.program->bytes;
-    const int32_t n = net->by_thread || shards < n_threads ? n_threads : shards;
-    net->memory = calloc((size_t)(shards + n_threads), sizeof *net->memory);
+    const int32_t n = net->by_thread || n_micro < n_threads ? n_threads : n_micro;
+    net->memory = calloc((size_t)(n_micro + n_threads), sizeof *net->memory);
     net->scratch = calloc((size_t)n_threads, sizeof *net->scratch);
     if (!net->memory || !net->scratch)
         return leat_cpu_no_memory(err, 0);
@@ -285,10 +285,10 @@ static int open_plans(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < model->shards && rc == LEAT_OK; i++) {
+    for (int32_t i = 0; i < model->n_micro && rc == LEAT_OK; i++) {
         int64_t first;
         leat_cpu_plan *plan;
-        const int64_t rows = leat_model_shard(model, model->batch_size, i, &first);
+        const int64_t rows = leat_model_micro(model, model->batch_size, i, &first);
         if (rows)
             rc = leat_cpu_plan_for(net, &net->train, rows, &plan, err);
     }
@@ -321,7 +321,7 @@ static int count_all(leat_net *net, leat_error *err)
 static int open_counted(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
-    const int64_t most = (model->batch_size + model->shards - 1) / model->shards;
+    const int64_t most = (model->batch_size + model->n_micro - 1) / model->n_micro;
     int rc = leat_dn_open(count_threads(model), &net->dn, err);
     if (rc < 0 ||
         (rc = leat_cpu_team_open(&net->team, count_threads(model), leat_cpu_step_work, net, err)) <
@@ -349,7 +349,7 @@ static int plan_net(const leat_model *model, leat_net **out, leat_error *err)
     if (!net)
         return leat_cpu_no_memory(err, sizeof *net);
     net->model = model;
-    net->n_own = leat_ranks_part(model->ranks, model->shards, &net->first);
+    net->n_own = leat_ranks_part(model->ranks, model->n_micro, &net->first);
     net->loops = leat_cpu_loops_get();
     const int rc = leat_dn_find(err);
     if (rc < 0)

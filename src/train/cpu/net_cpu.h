@@ -4,18 +4,18 @@
  * cpu_plan.c compiles programs, cpu_fold.c folds batch_norm into convolutions, cpu_prims.c, cpu_products.c,
  * cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums gradients and updates weights.
  *
- * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
- * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
- * of the batch is a fixed tree of sums over the shards, and the statistics of batch_norm are combined in shard
+ * DESIGN: a training batch is cut into micro-batches of rows, whose number belongs to the model and not to the
+ * machine. A thread takes a micro-batch and runs ops over it; its oneDNN work stays on that thread. The gradient
+ * of the batch is a fixed tree of sums over the micro-batches, and the statistics of batch_norm are combined in micro-batch
  * order, so weights are the same bits for any number of threads. Threads meet only where a result needs all
- * shards: at batch_norm and before gradients are summed. So there is no barrier per layer. A waiting thread
+ * micro-batches: at batch_norm and before gradients are summed. So there is no barrier per layer. A waiting thread
  * spins briefly, then sleeps.
  *
  * Weights, gradients and optimiser states are arenas of floats in the plain layouts of leat_param. Convolutions read
  * packed copies in the layout that oneDNN chose (in bfloat16 where the model computes in it), and dense layers in
  * bfloat16 plain ones, renewed when weights have changed. All other tensors have one layout: channels innermost.
  *
- * A program without batch_norm uses one memory per thread, others one per shard: a shard then waits in the
+ * A program without batch_norm uses one memory per thread, others one per micro-batch: a micro-batch then waits in the
  * middle of its work while the thread works on another. */
 #ifndef LEAT_NET_CPU_H
 #define LEAT_NET_CPU_H
@@ -26,7 +26,7 @@
 #include "train/program.h"
 #include "train/ranks/ranks_sum.h"
 
-/* A program compiled for a number of rows of a shard. */
+/* A program compiled for a number of rows of a micro-batch. */
 typedef struct leat_cpu_plan {
     int64_t rows; /* 0: none */
     uint64_t last_use;
@@ -46,7 +46,7 @@ typedef struct leat_cpu_program {
     leat_program *program;
     leat_cpu_segment *segments;
     int32_t n_segments, n_forward; /* those before that LOSS; all where there is none */
-    int64_t most_rows;             /* of a shard */
+    int64_t most_rows;             /* of a micro-batch */
     uint64_t uses;
     leat_cpu_plan plans[LEAT_CPU_MAX_PLANS];
 } leat_cpu_program;
@@ -62,7 +62,7 @@ typedef struct leat_cpu_pack {
     float largest; /* absolute value of the weights that it was made from */
 } leat_cpu_pack;
 
-/* Where the gradient of a trained parameter lies in the arenas of the shards. */
+/* Where the gradient of a trained parameter lies in the arenas of the micro-batches. */
 typedef struct leat_cpu_grad {
     size_t at, n; /* floats, multiples of 16 */
     const leat_dn_layout *layout;
@@ -78,7 +78,7 @@ typedef struct leat_cpu_block {
 /* What NORM and NORM_GRAD share. */
 typedef struct leat_cpu_saved {
     int64_t n_channels;
-    /* [shard][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot. */
+    /* [micro-batch][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot. */
     double *sums;
     double *inverse; /* 1 / sqrt(variance + epsilon) */
     /* Rows of leat_cpu_wide(n_channels): center, factor, addend of the forward pass; factor, factor_x, addend
@@ -102,9 +102,9 @@ typedef struct leat_cpu_job {
     const leat_net_rows *batch;
     const leat_net_step *how;
     leat_cpu_program *program;
-    int32_t n_shards;
+    int32_t n_micro;
     int32_t first,
-        end; /* shards of this process; all where there are no ranks, or they do not share the job */
+        end; /* micro-batches of this process; all where there are no ranks, or they do not share the job */
     bool shared;        /* all ranks do it together */
     int32_t n_segments; /* from leat_net.segment on */
     bool inspect;       /* the loss was not finite: look for the first op whose output is not */
@@ -118,18 +118,18 @@ struct leat_net {
     leat_cpu_scratch *scratch; /* of each thread */
     size_t scratch_floats, dn_bytes;
     leat_cpu_program train, even; /* even: evaluation */
-    char **memory;                /* of each shard, or of each thread */
+    char **memory;                /* of each micro-batch, or of each thread */
     size_t memory_bytes;
     bool by_thread;               /* of `train`; evaluation always uses one memory per thread */
     float *arenas[LEAT_N_VALUES]; /* arenas as leat_model.params has it; the average on demand */
     float *gradient;              /* plain gradients of convolutions, the same places */
-    float **grads;                /* of each shard; with ranks NULL but for those of this one */
-    int32_t first, n_own;         /* its shards of training: all without ranks */
-    leat_ranks_sum ranks_sum;     /* with ranks */
-    float *chunk;                 /* of a sum that is added to `accumulated` */
-    int failed;                   /* of this step: the error that ranks agreed on … */
-    leat_error error;             /* … and that */
-    float *accumulated;           /* sum over several batches; NULL: no accumulation */
+    float **grads;            /* of each micro-batch; with ranks NULL but for those of this one */
+    int32_t first, n_own;     /* its micro-batches of training: all without ranks */
+    leat_ranks_sum ranks_sum; /* with ranks */
+    float *chunk;             /* of a sum that is added to `accumulated` */
+    int failed;               /* of this step: the error that ranks agreed on … */
+    leat_error error;         /* … and that */
+    float *accumulated;       /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -144,22 +144,22 @@ struct leat_net {
     size_t matrix_floats;
     float grad_scale; /* of this update: the step's share, less where it is clipped */
     int64_t updates;
-    leat_net_sums sums, *shard_sums;
-    int32_t *first_bad; /* of each shard: that op; the number of ops if there is none */
+    leat_net_sums sums, *micro_sums;
+    int32_t *first_bad; /* of each micro-batch: that op; the number of ops if there is none */
     int32_t
         bad_norm; /* layer of a batch_norm whose running statistics would not be finite; -1: none */
     leat_cpu_job job;
     int32_t segment; /* of the job, where all threads are */
 };
 
-/* One op over one shard. */
+/* One op over one micro-batch. */
 typedef struct leat_cpu_call {
     leat_net *net;
     const leat_prim_op *op;
     const leat_model_layer *layer; /* NULL where op->layer is -1 */
     const leat_cpu_plan *plan;
     leat_dn_primitive *primitive;
-    int32_t shard, thread;
+    int32_t micro, thread;
     int64_t rows, first_row;
     const uint8_t *valid; /* of its rows; NULL: all count */
     int64_t n_valid;
@@ -171,8 +171,8 @@ typedef struct leat_cpu_call {
 /* A row of the table of primitives. Returns LEAT_OK or an error. */
 typedef struct leat_cpu_prim {
     int (*run)(const leat_cpu_call *call);
-    /* Of primitives that look at the whole batch: run() over all shards, then combine() once, then finish()
-     * over all shards. */
+    /* Of primitives that look at the whole batch: run() over all micro-batches, then combine() once, then finish()
+     * over all micro-batches. */
     void (*combine)(leat_net *net, const leat_prim_op *op);
     int (*finish)(const leat_cpu_call *call);
 } leat_cpu_prim;
@@ -202,11 +202,11 @@ void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t
 /* The k-th buffer of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
 enum { LEAT_CPU_BUFFERS = 6 };
 float *leat_cpu_buffer(const leat_cpu_call *call, int k);
-/* Values of parameter k of the op's layer, and the shard's gradient of it; NULL: the layer has none, or it is frozen. */
+/* Values of parameter k of the op's layer, and the micro-batch's gradient of it; NULL: the layer has none, or it is frozen. */
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k);
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
 
-/* Adds the losses of the shard's rows to its sums, and writes the gradient unless NULL. */
+/* Adds the losses of the micro-batch's rows to its sums, and writes the gradient unless NULL. */
 void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *grad);
 
 /* --- cpu_step.c ------------------------------------------------------------------------------ */
@@ -245,14 +245,14 @@ void leat_cpu_fold_weights(const leat_net *net, const leat_cpu_pack *pack, float
 
 /* --- cpu_inspect.c --------------------------------------------------------------------------- */
 
-/* Whether the losses of all shards are finite numbers. */
+/* Whether the losses of all micro-batches are finite numbers. */
 bool leat_cpu_loss_is_finite(const leat_net *net);
 /* Runs the job again to find out where the first value that is not finite comes from; weights do not change.
  * Returns LEAT_E_DATA, with the name of the layer. */
 int leat_cpu_find_bad(leat_net *net, leat_error *err);
-/* After op i of a shard, while leat_cpu_find_bad() runs. */
+/* After op i of a micro-batch, while leat_cpu_find_bad() runs. */
 void leat_cpu_inspect(const leat_cpu_call *call, int32_t i);
-/* LEAT_OK, or LEAT_E_DATA where the shard's rows of the model's input hold a value that is not finite. */
+/* LEAT_OK, or LEAT_E_DATA where the micro-batch's rows of the model's input hold a value that is not finite. */
 int leat_cpu_check_input(const leat_cpu_call *call);
 /* The same where a sum of the call's convolution may not be finite, or the largest sums may be near that. The relu that
  * oneDNN computes with the convolution makes 0 of what is no number, so nobody would see it. */
@@ -266,7 +266,7 @@ bool leat_cpu_gradients_are_finite(const leat_net *net);
 
 /* True where no thread, and no rank as far as is known, has failed. */
 bool leat_cpu_ranks_well(const leat_net *net);
-/* Inside of a shared job, between two meetings: all ranks give `bytes` for each of their shards, and get those of
+/* Inside of a shared job, between two meetings: all ranks give `bytes` for each of their micro-batches, and get those of
  * all in place. Agrees on errors. */
 void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes);
 /* A thread's part of the sum of all gradients. */
@@ -282,7 +282,7 @@ void leat_cpu_update_count(leat_net *net);
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);
-/* to = sum over shards first … first + n - 1 of floats [at, at + length); buffers: length floats per level. */
+/* to = sum over micro-batches first … first + n - 1 of floats [at, at + length); buffers: length floats per level. */
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
                           float *to, float *buffers);
 /* The sum of floats [at, at + length) is there, or belongs there. */

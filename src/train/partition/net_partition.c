@@ -155,11 +155,11 @@ static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_er
 }
 
 /* Batches of evaluation may be larger than those of training, for which there is memory. They are cut at whole
- * shards, as a model in one part cuts them, so that both give the same bits. */
+ * micro-batches, as a model in one part cuts them, so that both give the same bits. */
 static int64_t piece_rows(const leat_model *model, const leat_net_step *how)
 {
-    const int64_t shard = (model->batch_size + model->shards - 1) / model->shards;
-    return how->train ? model->batch_size : model->batch_size / shard * shard;
+    const int64_t micro = (model->batch_size + model->n_micro - 1) / model->n_micro;
+    return how->train ? model->batch_size : model->batch_size / micro * micro;
 }
 
 static int partition_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,

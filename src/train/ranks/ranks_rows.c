@@ -18,37 +18,37 @@ int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first)
     return ranks ? leat_ranks_part_of(ranks, ranks->rank, n, first) : n;
 }
 
-int leat_ranks_check(const leat_ranks *ranks, int32_t shards, leat_error *err)
+int leat_ranks_check(const leat_ranks *ranks, int32_t n_micro, leat_error *err)
 {
     char can[1024] = "1";
-    if (!ranks || shards % ranks->n == 0)
+    if (!ranks || n_micro % ranks->n == 0)
         return LEAT_OK;
-    for (int32_t i = 2; i <= shards; i++)
-        if (shards % i == 0)
+    for (int32_t i = 2; i <= n_micro; i++)
+        if (n_micro % i == 0)
             snprintf(can + strlen(can), sizeof can - strlen(can), ", %d", i);
     return leat_fail(err, LEAT_E_CONFIG,
-                     "%d ranks cannot share the %d parts of a batch (train.micro_shards) evenly: "
-                     "take one of %s ranks, or set train.micro_shards to a multiple of %d",
-                     ranks->n, shards, can, ranks->n);
+                     "%d ranks cannot share the %d parts of a batch (train.micro_batches) evenly: "
+                     "take one of %s ranks, or set train.micro_batches to a multiple of %d",
+                     ranks->n, n_micro, can, ranks->n);
 }
 
 int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err)
 {
     int32_t at;
-    const int32_t n = leat_ranks_part(model->ranks, model->shards, &at);
+    const int32_t n = leat_ranks_part(model->ranks, model->n_micro, &at);
     for (int32_t i = at; i < at + n; i++) {
         int64_t first;
-        const int64_t in_shard = leat_model_shard(model, rows->all_rows, i, &first);
+        const int64_t in_micro = leat_model_micro(model, rows->all_rows, i, &first);
         first -= rows->first_row;
-        valid[i] = rows->valid ? 0 : in_shard;
-        for (int64_t k = 0; rows->valid && k < in_shard; k++)
+        valid[i] = rows->valid ? 0 : in_micro;
+        for (int64_t k = 0; rows->valid && k < in_micro; k++)
             valid[i] += rows->valid[first + k] != 0;
     }
     const int rc =
-        leat_ranks_share(model->ranks, LEAT_OK, valid, model->shards, sizeof *valid, err);
-    rows->shard_valid = valid;
+        leat_ranks_share(model->ranks, LEAT_OK, valid, model->n_micro, sizeof *valid, err);
+    rows->micro_valid = valid;
     rows->n_valid = 0;
-    for (int32_t i = 0; rc == LEAT_OK && i < model->shards; i++)
+    for (int32_t i = 0; rc == LEAT_OK && i < model->n_micro; i++)
         rows->n_valid += valid[i];
     return rc;
 }

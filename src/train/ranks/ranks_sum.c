@@ -10,11 +10,11 @@ enum { PIECE_FLOATS = 2048, CHUNK_FLOATS = 1 << 18, LEVELS = 32 };
 
 /* --- one slice ------------------------------------------------------------------------------- */
 
-/* Floats of a part: of this rank's shards, or received. */
+/* Floats of a part: of this rank's micro-batches, or received. */
 typedef struct slice {
     const leat_ranks_sum *s;
-    float *const *shards;
-    size_t from;   /* in the shards */
+    float *const *grads;
+    size_t from;   /* in the micro-batches */
     size_t length; /* of the slices that were received */
 } slice;
 
@@ -22,27 +22,27 @@ static const float *floats_of(const slice *in, const leat_ranks_branch *part)
 {
     const leat_ranks_sum *const s = in->s;
     if (part->rank == s->ranks->rank)
-        return in->shards[part->first] + in->from;
+        return in->grads[part->first] + in->from;
     return s->got + (size_t)(part->rank * s->most_parts + part->at) * in->length;
 }
 
-/* to = the sum of n floats from `at` on, over the parts from *part on that make a tree of n_shards. Moves *part on. */
-static void fold(const slice *in, const leat_ranks_branch **part, int32_t n_shards, size_t at,
+/* to = the sum of n floats from `at` on, over the parts from *part on that make a tree of n_micro. Moves *part on. */
+static void fold(const slice *in, const leat_ranks_branch **part, int32_t n_micro, size_t at,
                  size_t n, float *to, float *rooms)
 {
-    if ((*part)->n == n_shards) {
+    if ((*part)->n == n_micro) {
         memcpy(to, floats_of(in, *part) + at, n * sizeof *to);
         (*part)++;
         return;
     }
-    const int32_t left = leat_ranks_sum_left(n_shards);
+    const int32_t left = leat_ranks_sum_left(n_micro);
     fold(in, part, left, at, n, to, rooms);
-    if ((*part)->n == n_shards - left) { /* most often: no copy */
+    if ((*part)->n == n_micro - left) { /* most often: no copy */
         in->s->add(to, floats_of(in, *part) + at, to, n);
         (*part)++;
         return;
     }
-    fold(in, part, n_shards - left, at, n, rooms, rooms + n);
+    fold(in, part, n_micro - left, at, n, rooms, rooms + n);
     in->s->add(to, rooms, to, n);
 }
 
@@ -51,7 +51,7 @@ static void fold_slice(const slice *in, size_t length, float *to)
     for (size_t at = 0; at < length; at += PIECE_FLOATS) {
         const size_t n = length - at < PIECE_FLOATS ? length - at : PIECE_FLOATS;
         const leat_ranks_branch *part = in->s->parts;
-        fold(in, &part, in->s->n_shards, at, n, to + at, in->s->rooms);
+        fold(in, &part, in->s->n_micro, at, n, to + at, in->s->rooms);
     }
 }
 
@@ -65,26 +65,26 @@ static size_t slice_floats(size_t slice_length, int32_t r, size_t length)
 }
 
 /* For each rank its slice of each of this rank's parts. */
-static void pack(leat_ranks_sum *s, float *const *shards, size_t from, size_t slice_length,
+static void pack(leat_ranks_sum *s, float *const *grads, size_t from, size_t slice_length,
                  size_t length)
 {
     for (int32_t i = 0; i < s->n_parts; i++)
         for (int32_t r = 0; s->parts[i].rank == s->ranks->rank && r < s->ranks->n; r++)
             memcpy(s->sent + (size_t)(r * s->most_parts + s->parts[i].at) * slice_length,
-                   shards[s->parts[i].first] + from + (size_t)r * slice_length,
+                   grads[s->parts[i].first] + from + (size_t)r * slice_length,
                    slice_floats(slice_length, r, length) * sizeof(float));
 }
 
 /* Where a rank has one part. */
-static const float *own_sum(const leat_ranks_sum *s, float *const *shards)
+static const float *own_sum(const leat_ranks_sum *s, float *const *grads)
 {
     int32_t i = 0;
     while (s->parts[i].rank != s->ranks->rank)
         i++;
-    return shards[s->parts[i].first];
+    return grads[s->parts[i].first];
 }
 
-int leat_ranks_sum_chunk(leat_ranks_sum *s, float *const *shards, size_t from, size_t length,
+int leat_ranks_sum_chunk(leat_ranks_sum *s, float *const *grads, size_t from, size_t length,
                          float *to, leat_error *err)
 {
     leat_ranks *const ranks = s->ranks;
@@ -93,15 +93,15 @@ int leat_ranks_sum_chunk(leat_ranks_sum *s, float *const *shards, size_t from, s
     const size_t at = (size_t)ranks->rank * slice_length;
     const bool even = slice_length * n == length;
     const size_t bytes = slice_length * (size_t)s->most_parts * sizeof(float);
-    const slice mine = { s, shards, from + at, slice_length };
+    const slice mine = { s, grads, from + at, slice_length };
     float *const all = even ? to : s->got;
-    const float *sent = even && s->most_parts == 1 ? own_sum(s, shards) + from : s->sent;
+    const float *sent = even && s->most_parts == 1 ? own_sum(s, grads) + from : s->sent;
     if (sent == s->sent)
-        pack(s, shards, from, slice_length, length);
+        pack(s, grads, from, slice_length, length);
     int rc = leat_ranks_swap(ranks, sent, bytes, s->got, bytes, err);
     if (rc < 0)
         return rc;
-    /* Not into `to`, which may be the memory of a shard. */
+    /* Not into `to`, which may be the memory of a micro-batch. */
     fold_slice(&mine, slice_floats(slice_length, ranks->rank, length), s->sent);
     rc = leat_ranks_collect(ranks, s->sent, all, slice_length * sizeof(float), err);
     if (rc == LEAT_OK && !even)
@@ -113,7 +113,7 @@ int leat_ranks_sum_chunk(leat_ranks_sum *s, float *const *shards, size_t from, s
 
 static void cut(leat_ranks_sum *s, int32_t first, int32_t n)
 {
-    const int32_t per_rank = s->n_shards / s->ranks->n, rank = first / per_rank;
+    const int32_t per_rank = s->n_micro / s->ranks->n, rank = first / per_rank;
     if (rank != (first + n - 1) / per_rank) {
         const int32_t left = leat_ranks_sum_left(n);
         cut(s, first, left);
@@ -127,7 +127,7 @@ static void cut(leat_ranks_sum *s, int32_t first, int32_t n)
     s->most_parts = part->at + 1 > s->most_parts ? part->at + 1 : s->most_parts;
 }
 
-int leat_ranks_sum_open(leat_ranks_sum *s, leat_ranks *ranks, int32_t n_shards, size_t n_floats,
+int leat_ranks_sum_open(leat_ranks_sum *s, leat_ranks *ranks, int32_t n_micro, size_t n_floats,
                         void (*add)(const float *a, const float *b, float *to, size_t n),
                         leat_error *err)
 {
@@ -135,11 +135,11 @@ int leat_ranks_sum_open(leat_ranks_sum *s, leat_ranks *ranks, int32_t n_shards, 
     const size_t most = n_floats < CHUNK_FLOATS ? n_floats : CHUNK_FLOATS;
     *s = (leat_ranks_sum){ .ranks = ranks,
                            .add = add,
-                           .n_shards = n_shards,
+                           .n_micro = n_micro,
                            .chunk = (most + step - 1) / step * step,
-                           .parts = calloc((size_t)n_shards, sizeof *s->parts) };
+                           .parts = calloc((size_t)n_micro, sizeof *s->parts) };
     if (s->parts)
-        cut(s, 0, n_shards);
+        cut(s, 0, n_micro);
     const size_t room = s->chunk * (size_t)(s->most_parts ? s->most_parts : 1);
     s->sent = calloc(room, sizeof *s->sent);
     s->got = calloc(room, sizeof *s->got);

@@ -33,8 +33,8 @@ static int make_data(void **state)
 
 static atomic_int n_counted;
 
-static int count_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                       const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int count_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                       leat_scratch *scratch, leat_error *err)
 {
     n_counted++;
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
@@ -52,7 +52,7 @@ static bool is_bad(int record)
     return record % 7 == 3;
 }
 
-static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
+static int bad_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));

@@ -11,7 +11,7 @@ static int same_shape(const void *options, const leat_shape *in, leat_shape *out
     return LEAT_OK;
 }
 
-static int copy(const void *options, const leat_plan64 *plan, const leat_view *in,
+static int copy(const void *options, const leat_draw *plan, const leat_view *in,
                 const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));

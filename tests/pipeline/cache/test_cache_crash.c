@@ -19,8 +19,8 @@ static uint8_t *no_page; /* may not be touched */
 static const char *engine = "{threads: 3, run: 1, digest: true}", *prefetch = "2";
 
 /* Dies by a true SIGSEGV, whoever listens to it (a sanitizer does). */
-static int crash_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                       const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int crash_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                       leat_scratch *scratch, leat_error *err)
 {
     if (atomic_fetch_add(&n_until_crash, 1) + 1 == crash_at) {
         signal(SIGSEGV, SIG_DFL);

@@ -147,8 +147,8 @@ TEST(depth_and_hold_change_no_batch)
 /* --- how far it reaches by itself ---------------------------------------------------------------- */
 
 /* One row in 64 takes 5 ms, the others 0.1. */
-static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int slow_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                      leat_scratch *scratch, leat_error *err)
 {
     pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
     copy_sample(in, out);

@@ -28,7 +28,7 @@ static struct {
     bool gave_up;
 } slow = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0, false };
 
-static int slow_apply(const void *o, const leat_plan64 *plan, const leat_view *in,
+static int slow_apply(const void *o, const leat_draw *plan, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     struct timespec until;

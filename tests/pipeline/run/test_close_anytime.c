@@ -19,7 +19,7 @@
 /* --- ops that misbehave -------------------------------------------------------------------------- */
 
 /* Sleeps up to 400 µs, by the row. */
-static int sleepy_apply(const void *o, const leat_plan64 *p, const leat_view *in,
+static int sleepy_apply(const void *o, const leat_draw *p, const leat_view *in,
                         const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     pause_ns((long)*(const float *)in->data * 7919 % 400 * 1000);
@@ -35,8 +35,8 @@ static const leat_op sleepy_op = { .name = "sleepy",
                                    .apply = sleepy_apply };
 
 /* Returns a code for record 40, and says nothing. */
-static int mute_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int mute_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                      leat_scratch *scratch, leat_error *err)
 {
     copy_sample(in, out);
     return (int64_t) * (const float *)in->data == 40 ? -(int)((const fixture_options *)o)->record

@@ -87,7 +87,7 @@ TEST(workers_go_on_when_the_consumer_pauses)
 #define ROW_NS 70000
 #define LIMIT  INT64_C(11000000)
 
-static int nap_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
+static int nap_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
     const int64_t end = leat_clock_ns() + ROW_NS;

@@ -64,7 +64,7 @@ TEST(waiting_for_a_core_is_no_work)
 
 /* --- in a run -------------------------------------------------------------------------------------- */
 
-static int nap_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
+static int nap_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
     pause_ns(400000);
@@ -72,8 +72,8 @@ static int nap_apply(const void *o, const leat_plan64 *p, const leat_view *in, c
     return LEAT_OK;
 }
 
-static int work_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+static int work_apply(const void *o, const leat_draw *p, const leat_view *in, const leat_view *out,
+                      leat_scratch *scratch, leat_error *err)
 {
     const int64_t until = leat_clock_cpu_ns() + 200000;
     while (leat_clock_cpu_ns() < until)
