@@ -195,8 +195,8 @@ static json_t *report_json(struct figures *b)
     leat_json_int(json, "lost_bytes", (int64_t)b->after.lost_bytes);
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
-    leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);
-    leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_files_here);
+    leat_json_int(json, "jpeg_device", (int64_t)b->after.n_jpeg_device);
+    leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_jpeg_host);
     leat_explain_add_notes(json, b->plan, "");
     add_cache(json, b);
     leat_summary_add(json, &b->before, &b->after);

@@ -86,7 +86,7 @@ static void add_side(json_t *file, const leat_jpeg_side *side)
     json_t *one = leat_json_object(file, "jpeg");
     leat_json_text(one, "feature", side->feature);
     leat_json_int(one, "bytes", (int64_t)side->bytes);
-    leat_json_int(one, "side_index", (int64_t)side->tables);
+    leat_json_int(one, "jpeg_index", (int64_t)side->tables);
     leat_json_int(one, "restart_markers", (int64_t)side->restart_markers);
     leat_json_int(one, "neither", (int64_t)side->neither);
     leat_json_int(one, "too_small", (int64_t)side->small);

@@ -60,7 +60,7 @@ typedef struct leat_loader_stats_info {
     uint64_t n_seek, n_seek_refused;
     /* With decode_jpeg on a device: files decoded there; files that the workers decoded: not supported by the
      * device, or outside its share. */
-    uint64_t n_files, n_files_here;
+    uint64_t n_jpeg_device, n_jpeg_host;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;       /* time in rows, by workers and by the consumer while it waited */

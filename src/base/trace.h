@@ -70,9 +70,9 @@ typedef struct leat_trace {
     leat_trace_stage stages[LEAT_MAX_STAGES];
     _Atomic uint64_t n_seek;         /* features read with their JPEG index (leat_seek) */
     _Atomic uint64_t n_seek_refused; /* features whose index entry did not fit */
-    _Atomic uint64_t n_files;        /* files passed to a device that decodes them */
+    _Atomic uint64_t n_jpeg_device;  /* files passed to a device that decodes them */
     _Atomic uint64_t
-        n_files_here; /* decoded here: not supported by the device, or outside its share */
+        n_jpeg_host; /* decoded here: not supported by the device, or outside its share */
     leat_trace_ring spans;
 } leat_trace;
 

@@ -67,7 +67,7 @@ TEST(made_once)
     assert_non_null(strstr(said, "index written"));
     expect(0, "$L index --jpeg *d", "index fits\n");
     assert_null(strstr(said, "index written"));
-    expect(0, "$L index --jpeg --check *d --json", "\"side_index\": 3");
+    expect(0, "$L index --jpeg --check *d --json", "\"jpeg_index\": 3");
     assert_non_null(strstr(said, "\"neither\": 1"));
     assert_non_null(strstr(said, "\"other_kind\": 1"));
     assert_non_null(strstr(said, "\"too_small\": 0"));

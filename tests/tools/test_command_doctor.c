@@ -101,8 +101,8 @@ TEST(json_has_what_a_report_needs)
     assert_true(json_is_true(json_object_get(json, "simulated")));
     for (i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(json_is_string(json_object_get(verdict, texts[i])));
-    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 8);
-    json_array_foreach(json_object_get(json, "waterfall"), i, one) sum += real(one, "share");
+    assert_int_equal(json_array_size(json_object_get(json, "shares")), 8);
+    json_array_foreach(json_object_get(json, "shares"), i, one) sum += real(one, "share");
     assert_true(sum > 0.999 && sum < 1.001);
     json_array_foreach(json_object_get(json, "capacities"), i, one)
     {

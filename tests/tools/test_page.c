@@ -293,7 +293,7 @@ TEST(bars_of_a_waterfall_follow_each_other)
     box bars[4];
     char *const text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
-        "\"waterfall\": [{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": "
+        "\"shares\": [{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": "
         "\"input_wait\", \"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": "
         "0.125, \"ms\": 0.5}, {\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
     for (int i = 0; i < 4; i++)

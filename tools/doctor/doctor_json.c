@@ -46,9 +46,9 @@ static void add_capacities(json_t *json, const leat_doctor_result *r)
     }
 }
 
-static void add_waterfall(json_t *json, const leat_doctor_result *r)
+static void add_shares(json_t *json, const leat_doctor_result *r)
 {
-    json_t *list = leat_json_list(json, "waterfall");
+    json_t *list = leat_json_list(json, "shares");
     for (leat_share i = 0; i < LEAT_N_SHARES; i++) {
         json_t *one = leat_json_row(list);
         leat_json_text(one, "class", leat_verdict_share(i)->word);
@@ -141,10 +141,10 @@ static void add_without_gain(json_t *json, const leat_doctor_result *r)
 
 static void add_next_limit(json_t *report, const leat_doctor_result *r)
 {
-    leat_json_add(report, "next_wall", json_null());
+    leat_json_add(report, "next_limit", json_null());
     if (!r->next_limit)
         return;
-    json_t *json = leat_json_object(report, "next_wall");
+    json_t *json = leat_json_object(report, "next_limit");
     leat_json_text(json, "name", leat_verdict_part(r->next_limit)->limit);
     leat_json_real(json, "step_ms", r->next_limit_step_ms);
 }
@@ -168,7 +168,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     add_verdict(json, r);
     add_evidence(json, r);
     add_capacities(json, r);
-    add_waterfall(json, r);
+    add_shares(json, r);
     add_work(json, r);
     leat_json_estimate(json, "samples_per_s", "samples_per_s_interval", &r->samples_per_s);
     leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);

@@ -85,7 +85,7 @@ static void count_jpeg(const struct taker *taker, leat_census_feature *to, const
     if (info.restart_mcus)
         to->restart_markers++;
     else
-        to->side_index += taker->is_indexed && strcmp(to->name, taker->index.key) == 0;
+        to->jpeg_index += taker->is_indexed && strcmp(to->name, taker->index.key) == 0;
 }
 
 static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)

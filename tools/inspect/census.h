@@ -37,7 +37,7 @@ typedef struct leat_census_feature {
     leat_census_range height, width;
     uint64_t own_decoder; /* of JPEG: leat's own decoder takes them, libjpeg-turbo the others */
     /* Of own_decoder: can be read in parts, by restart markers or by the index beside the file. */
-    uint64_t restart_markers, side_index;
+    uint64_t restart_markers, jpeg_index;
     leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all others */
 } leat_census_feature;
 

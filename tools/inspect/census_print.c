@@ -33,9 +33,9 @@ static void jpeg_json(json_t *one, const leat_census_feature *feature)
     leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
     leat_json_int(one, "libjpeg_turbo",
                   (int64_t)(feature->images[LEAT_IMAGE_JPEG] - feature->own_decoder));
-    leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->side_index));
+    leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->jpeg_index));
     leat_json_int(one, "restart_markers", (int64_t)feature->restart_markers);
-    leat_json_int(one, "side_index", (int64_t)feature->side_index);
+    leat_json_int(one, "jpeg_index", (int64_t)feature->jpeg_index);
     json_t *reasons = leat_json_object(one, "libjpeg_turbo_because");
     for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
         leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
@@ -144,12 +144,12 @@ static void print_jpeg(const leat_census_feature *f)
     leat_files_append(text, TEXT, "JPEG: %s by leat's own decoder",
                       leat_figure_count(f->own_decoder).text);
     leat_files_append(text, TEXT, " (%s seekable",
-                      leat_figure_count(f->restart_markers + f->side_index).text);
+                      leat_figure_count(f->restart_markers + f->jpeg_index).text);
     if (f->restart_markers)
         leat_files_append(text, TEXT, ", %s by restart markers",
                           leat_figure_count(f->restart_markers).text);
-    if (f->side_index)
-        leat_files_append(text, TEXT, ", %s by an index", leat_figure_count(f->side_index).text);
+    if (f->jpeg_index)
+        leat_files_append(text, TEXT, ", %s by an index", leat_figure_count(f->jpeg_index).text);
     leat_files_append(text, TEXT, "), %s by libjpeg-turbo",
                       leat_figure_count(f->images[LEAT_IMAGE_JPEG] - f->own_decoder).text);
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)

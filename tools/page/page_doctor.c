@@ -17,7 +17,7 @@ static leat_share share_of(const json_t *part)
 
 static double busy_share(const json_t *json)
 {
-    const json_t *const parts = leat_fields_list(json, "waterfall");
+    const json_t *const parts = leat_fields_list(json, "shares");
     for (size_t i = 0; i < json_array_size(parts); i++)
         if (share_of(json_array_get(parts, i)) == LEAT_SHARE_BUSY)
             return leat_fields_number(json_array_get(parts, i), "share");
@@ -120,7 +120,7 @@ static void facts(const json_t *json, leat_answer *out)
 {
     char note[200];
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
-                        *const wall = json_object_get(json, "next_wall");
+                        *const wall = json_object_get(json, "next_limit");
     const bool verified = leat_fields_number(first, "verified_step_ms") > 0;
     const double times = gained(json, first);
     leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
@@ -189,7 +189,7 @@ static void put_evidence(leat_page *page, const json_t *json)
 
 static void put_waterfall(leat_page *page, const json_t *json)
 {
-    const json_t *const list = leat_fields_list(json, "waterfall");
+    const json_t *const list = leat_fields_list(json, "shares");
     leat_waterfall data = { .simulated = leat_fields_true(json, "simulated") };
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const part = json_array_get(list, i);

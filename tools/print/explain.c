@@ -187,7 +187,8 @@ void leat_explain_jpeg(const leat_loader_stats_info *stats)
                leat_figure_count(stats->n_seek_refused).text);
     if (stats->n_seek || stats->n_seek_refused)
         putchar('\n');
-    if (stats->n_files || stats->n_files_here)
+    if (stats->n_jpeg_device || stats->n_jpeg_host)
         printf("JPEG files: %s decoded on the device, %s on the CPU\n",
-               leat_figure_count(stats->n_files).text, leat_figure_count(stats->n_files_here).text);
+               leat_figure_count(stats->n_jpeg_device).text,
+               leat_figure_count(stats->n_jpeg_host).text);
 }

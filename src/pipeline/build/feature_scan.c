@@ -72,8 +72,8 @@ static int visit_loaded(scan *s, uint64_t position, uint64_t record, leat_error 
     size_t n_read = 0;
     int rc = LEAT_E_UNSUPPORTED;
     leat_scratch_reset(s->scratch);
-    if (table->known)
-        rc = table->known(s->source, record, s->feature, s->scratch, &features[s->feature]);
+    if (table->peek)
+        rc = table->peek(s->source, record, s->feature, s->scratch, &features[s->feature]);
     if (rc == LEAT_E_UNSUPPORTED)
         rc = table->load(s->source, record, s->scratch, features, &n_read, err);
     return rc < 0 ? blame(s, record, rc, err)

@@ -52,7 +52,7 @@ void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const ch
     va_end(args);
 }
 
-/* The most that prefetch may grow to, before memory counts (the formula is that of tune.c). */
+/* The most that prefetch may grow to, before memory counts (the formula is that of adapt.c). */
 static int64_t depth_most(const leat_budget_division *d)
 {
     const int64_t rows = (int64_t)leat_order_most_rows(&d->plan->order);

@@ -7,7 +7,7 @@
  *   task.c       computes rows                    upload.c       copies batches to a device
  *   batch_ops.c  ops on whole batches             device_ops.c   ops on a device
  *   slot.c       memory of batches                buffer.c     the same on a device
- *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
+ *   wake.c       who sleeps, whom to wake         adapt.c       what adapts while running
  *   bad_rows.c   records that failed              batch_copy.c copies of batches beyond hold
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c: how much memory each of these gets
@@ -144,14 +144,14 @@ struct leat_batch {
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
 };
 
-/* What tune.c measures. [engine lock] */
-typedef struct leat_tuning {
+/* What adapt.c measures. [engine lock] */
+typedef struct leat_adapting {
     double slowest, slowest_before; /* row, ns: of this group of batches and the last */
     double group_ns, mean_before;
     uint64_t group_rows, group_batches;
     uint64_t n_timed;   /* tasks */
     uint64_t n_starved; /* a worker waited for the window, the consumer for a batch */
-} leat_tuning;
+} leat_adapting;
 
 /* Who takes the next step, and on which batches it may work. */
 typedef struct leat_turn {
@@ -275,11 +275,11 @@ struct leat_loader {
     leat_row_error *errors; /* the first ones of the loader [pointer const after open] */
     int32_t n_errors;
 
-    /* --- Values that tune.c adapts. ---------------------------------------------------------- */
+    /* --- Values that adapt.c adapts. ---------------------------------------------------------- */
     int64_t prefetch;   /* current number of batches ahead; 0 stays 0 */
     uint64_t task_rows; /* current number of rows per task */
     double sample_ns;   /* running median of a row's cost; 0: unknown */
-    leat_tuning tune;
+    leat_adapting adapting;
     size_t n_decisions; /* of all decisions; the ring has the last ones */
     leat_decision decisions[LEAT_DECISIONS];
 

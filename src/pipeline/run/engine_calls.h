@@ -89,18 +89,18 @@ void leat_upload_await_locked(leat_loader *loader);
 int leat_device_ops_open(leat_loader *loader, leat_error *err);
 void leat_device_ops_close(leat_loader *loader);
 
-/* --- tune.c ----------------------------------------------------------------------------------- */
+/* --- adapt.c ----------------------------------------------------------------------------------- */
 /* A task of n rows took ns. */
-void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns);
+void leat_adapt_rows_locked(leat_loader *loader, uint64_t n, int64_t ns);
 /* The last read of a task came ns after its submission. */
-void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+void leat_adapt_read_locked(leat_loader *loader, int64_t ns);
 /* A worker that reads by itself had to wait for the disk in a task of n rows, which took ns; for n_files records that
  * are files. */
-void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns);
+void leat_adapt_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns);
 /* A batch is complete. */
-void leat_tune_batch_locked(leat_loader *loader);
+void leat_adapt_batch_locked(leat_loader *loader);
 /* A worker found nothing to do. */
-void leat_tune_idle_locked(leat_loader *loader);
+void leat_adapt_idle_locked(leat_loader *loader);
 
 /* --- batch_ops.c ------------------------------------------------------------------------------ */
 /* The last row of a slot is done: the slot goes to BATCH_OPS, or to FULL if there is nothing

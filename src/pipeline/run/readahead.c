@@ -161,9 +161,9 @@ static void finished(void *arg, leat_row_read *first, int result)
         if (--row->task->n_pending == 0) {
             row->task->state = LEAT_READ_TASK_READY;
             note_read_locked(loader, row->task);
-            leat_tune_read_locked(loader, row->task->submitted_ns && !row->task->at_once
-                                              ? a->reaped_ns - row->task->submitted_ns
-                                              : 0);
+            leat_adapt_read_locked(loader, row->task->submitted_ns && !row->task->at_once
+                                               ? a->reaped_ns - row->task->submitted_ns
+                                               : 0);
         }
     }
 }

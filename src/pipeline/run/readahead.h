@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their bytes. readahead.c changes
- * it; sched.c takes READY tasks; tune.c sets the window. Invariant: tasks are added and freed in the order of their rows.
+ * it; sched.c takes READY tasks; adapt.c sets the window. Invariant: tasks are added and freed in the order of their rows.
  *
  * The read-ahead token is `token_taken` of the loader's cursor: the thread that has set it may use the fields marked
  * [token]. */
@@ -65,7 +65,7 @@ typedef struct leat_readahead {
     bool blocked;        /* the last group ended because there was no room [engine lock] */
     uint64_t blocked_at; /* tail at that moment [engine lock] */
 
-    /* What adapts (tune.c). [engine lock] */
+    /* What adapts (adapt.c). [engine lock] */
     uint64_t bytes_ahead; /* bytes of read memory to use now */
     double latency_ns;    /* from the end of a submission to a task's last read */
     uint64_t n_timed;     /* tasks in latency_ns */

@@ -112,13 +112,13 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_tas
         leat_batch_ops_begin_locked(loader, slot);
     if (task->read)
         leat_readahead_done_locked(loader, task->read);
-    leat_tune_rows_locked(loader, task->n, outcome->ns);
+    leat_adapt_rows_locked(loader, task->n, outcome->ns);
     if (worker->read_waited || worker->n_files_waited)
-        leat_tune_cache_miss_locked(loader, worker->n_files_waited, task->n, outcome->ns);
+        leat_adapt_cache_miss_locked(loader, worker->n_files_waited, task->n, outcome->ns);
     worker->read_waited = false;
     worker->n_files_waited = 0;
     if (slot->state == LEAT_SLOT_FULL)
-        leat_tune_batch_locked(loader);
+        leat_adapt_batch_locked(loader);
 }
 
 /* Computes some rows. Returns false if there are none. */
@@ -162,7 +162,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_
     loader->help_ns += turn.is_consumer ? end - start : 0;
     leat_batch_ops_done_locked(loader, &range, digest, rc < 0 ? &error : NULL);
     if (range.slot->state == LEAT_SLOT_FULL)
-        leat_tune_batch_locked(loader);
+        leat_adapt_batch_locked(loader);
     leat_wake_consumer_locked(loader);
     return true;
 }

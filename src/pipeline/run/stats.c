@@ -119,8 +119,8 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         out->spans += spans_of(&trace->spans);
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
-        out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);
-        out->n_files_here += atomic_load_explicit(&trace->n_files_here, memory_order_relaxed);
+        out->n_jpeg_device += atomic_load_explicit(&trace->n_jpeg_device, memory_order_relaxed);
+        out->n_jpeg_host += atomic_load_explicit(&trace->n_jpeg_host, memory_order_relaxed);
     }
     if (loader->plan->cache || loader->plan->caches_on_device) {
         const int32_t hits = out->n_stages - loader->plan->n_batch_ops - 2;

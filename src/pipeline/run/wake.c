@@ -279,7 +279,7 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
         return;
     worker->idle_since = 0;
     if (!leat_wake_is_replaced_locked(loader))
-        leat_tune_idle_locked(loader);
+        leat_adapt_idle_locked(loader);
     loader->n_sleepers++;
     while (!loader->n_signals && !loader->stop && !consumer_left_locked(loader))
         sleep_locked(loader, worker);

@@ -94,8 +94,8 @@ static int stored_class(const leat_plan *plan, int32_t feature, uint64_t record,
     size_t n_read = 0;
     int rc = LEAT_E_UNSUPPORTED;
     leat_scratch_reset(scratch);
-    if (source->table->known)
-        rc = source->table->known(source, record, feature, scratch, out);
+    if (source->table->peek)
+        rc = source->table->peek(source, record, feature, scratch, out);
     if (rc != LEAT_E_UNSUPPORTED || source->n_bytes == 0 || source->n_bytes > READ_MOST)
         return rc;
     rc = leat_source_fetch(source, record, scratch, features, &n_read, NULL);

@@ -55,7 +55,7 @@ int leat_gpu_decode_row(const leat_sample *s, uint8_t *slot, uint64_t row, leat_
     leat_trace *const trace = &s->worker->trace;
     const bool is_here =
         !is_in_share(chain, s->worker->first_row + row) || !is_for_device(chain, &s->view, picture);
-    leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
+    leat_trace_add(is_here ? &trace->n_jpeg_host : &trace->n_jpeg_device, 1);
     if (is_here)
         return make_here(s, stopwatch, err);
     head->bytes = s->view.shape.dims[0];

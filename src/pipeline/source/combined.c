@@ -70,16 +70,15 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return rc;
 }
 
-static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
-                 leat_view *out)
+static int peek(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                leat_view *out)
 {
     const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
     int32_t own = 0;
     while (child->place[own] != feature)
         own++;
-    return child->source->table->known
-               ? child->source->table->known(child->source, record - child->first, own, scratch,
-                                             out)
+    return child->source->table->peek
+               ? child->source->table->peek(child->source, record - child->first, own, scratch, out)
                : LEAT_E_UNSUPPORTED;
 }
 
@@ -131,7 +130,7 @@ static void add_children(combined_source *source)
         source->table.read = table->read ? source->table.read : NULL;
         source->table.parse = table->parse ? parse : source->table.parse;
         source->table.load = table->load ? load : source->table.load;
-        source->table.known = table->known ? known : source->table.known;
+        source->table.peek = table->peek ? peek : source->table.peek;
         source->table.hint = table->hint ? hint : source->table.hint;
     }
 }

@@ -107,8 +107,8 @@ static inline _Atomic(uint8_t) *leat_kept_files_flag(const leat_kept_files *kept
 
 /* What is known of record number `record` of a file. Above LEAT_KEPT_UNKNOWN: its bytes are at
  * leat_kept_files_place(), and this thread may read them. Any thread. */
-static inline uint8_t leat_kept_files_known(const leat_kept_files *kept, const leat_kept_file *file,
-                                            uint64_t record)
+static inline uint8_t leat_kept_files_checked(const leat_kept_files *kept,
+                                              const leat_kept_file *file, uint64_t record)
 {
     const _Atomic(uint8_t) *const flag = leat_kept_files_flag(kept, file, record);
     return flag ? atomic_load_explicit(flag, memory_order_acquire) : LEAT_KEPT_UNKNOWN;
@@ -116,11 +116,11 @@ static inline uint8_t leat_kept_files_known(const leat_kept_files *kept, const l
 
 /* Notes what was found out about a record from the bytes that leat_kept_files_get() gave. Any thread. */
 static inline void leat_kept_files_note(const leat_kept_files *kept, const leat_kept_file *file,
-                                        uint64_t record, uint8_t known)
+                                        uint64_t record, uint8_t checked)
 {
     _Atomic(uint8_t) *const flag = leat_kept_files_flag(kept, file, record);
     if (flag)
-        atomic_store_explicit(flag, known, memory_order_release);
+        atomic_store_explicit(flag, checked, memory_order_release);
 }
 
 /* Returns the bytes of a record; reads missing pieces. NULL: the caller reads the record itself.

@@ -162,8 +162,8 @@ int leat_row_files_load(const leat_source *source, uint64_t record, leat_scratch
     return leat_row_files_parse(source, record, NULL, 0, scratch, features, err);
 }
 
-int leat_row_files_known(const leat_source *source, uint64_t record, int32_t feature,
-                         leat_scratch *scratch, leat_view *out)
+int leat_row_files_peek(const leat_source *source, uint64_t record, int32_t feature,
+                        leat_scratch *scratch, leat_view *out)
 {
     const leat_row_group *const group = leat_row_files_group_of(source, record);
     const leat_row_column *const column = &group->columns[feature];

@@ -91,8 +91,8 @@ typedef struct leat_source_table {
 
     /* Returns a feature that is known without reading the record: a view into memory or scratch.
      * LEAT_E_UNSUPPORTED: this feature is not known. NULL: none is. */
-    int (*known)(const leat_source *source, uint64_t record, int32_t feature, leat_scratch *scratch,
-                 leat_view *out);
+    int (*peek)(const leat_source *source, uint64_t record, int32_t feature, leat_scratch *scratch,
+                leat_view *out);
 
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);

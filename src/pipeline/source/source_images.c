@@ -270,8 +270,8 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 }
 
 /* The label comes from the folder or the list. */
-static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
-                 leat_view *out)
+static int peek(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                leat_view *out)
 {
     (void)scratch;
     if (feature != 1)
@@ -315,7 +315,7 @@ const leat_source_table leat_source_images = {
     .read = read_record,
     .parse = parse,
     .load = load,
-    .known = known,
+    .peek = peek,
     .stamp = stamp,
     .describe = describe,
     .file = file_of,

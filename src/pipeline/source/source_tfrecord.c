@@ -139,22 +139,22 @@ static const char *file_of(const leat_source *base, uint64_t record)
 }
 
 int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
-                       uint8_t *known, leat_feature *found, leat_format_error *err)
+                       uint8_t *checked, leat_feature *found, leat_format_error *err)
 {
     const uint8_t *payload = bytes + LEAT_TFRECORD_HEADER;
     size_t payload_size = size - LEAT_TFRECORD_OVERHEAD;
-    if (*known == LEAT_KEPT_ALIKE) {
+    if (*checked == LEAT_KEPT_ALIKE) {
         leat_example_layout_take(&source->layout, payload, found);
         return LEAT_FORMAT_OK;
     }
-    if (*known == LEAT_KEPT_UNKNOWN) {
+    if (*checked == LEAT_KEPT_UNKNOWN) {
         const int rc = leat_tfrecord_check(bytes, size, &payload, &payload_size, err);
         if (rc < 0)
             return rc;
-        *known = LEAT_KEPT_INTACT;
+        *checked = LEAT_KEPT_INTACT;
     }
     if (leat_example_layout_match(&source->layout, payload, payload_size, found)) {
-        *known = LEAT_KEPT_ALIKE;
+        *checked = LEAT_KEPT_ALIKE;
         return LEAT_FORMAT_OK;
     }
     return leat_example_scan(payload, payload_size, source->features.keys,
@@ -162,12 +162,13 @@ int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes,
 }
 
 int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
-                        uint8_t *known, leat_scratch *scratch, leat_view *features, leat_error *err)
+                        uint8_t *checked, leat_scratch *scratch, leat_view *features,
+                        leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     leat_feature found[LEAT_MAX_FEATURES];
     leat_format_error inner;
-    if (leat_tfrecord_find(source, bytes, size, known, found, &inner) < 0) {
+    if (leat_tfrecord_find(source, bytes, size, checked, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
         const int rc = leat_open_file_check_now(&s->file, err);
@@ -186,8 +187,8 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err)
 {
-    uint8_t known = LEAT_KEPT_UNKNOWN;
-    return leat_tfrecord_parse(base, record, bytes, size, &known, scratch, features, err);
+    uint8_t checked = LEAT_KEPT_UNKNOWN;
+    return leat_tfrecord_parse(base, record, bytes, size, &checked, scratch, features, err);
 }
 
 /* --- open ------------------------------------------------------------------------------------------ */

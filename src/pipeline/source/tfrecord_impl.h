@@ -49,7 +49,7 @@ typedef struct leat_tfrecord_source {
 typedef struct leat_tfrecord_place {
     const uint8_t *bytes; /* kept ones, or in scratch; NULL: read it */
     bool is_kept;         /* give them back */
-    uint8_t known;        /* LEAT_KEPT_* */
+    uint8_t checked;      /* LEAT_KEPT_* */
     leat_tfrecord_shard *shard;
     uint64_t offset, size;
 } leat_tfrecord_place;
@@ -57,12 +57,12 @@ typedef struct leat_tfrecord_place {
 /* --- source_tfrecord.c ---------------------------------------------------------------------------- */
 leat_tfrecord_shard *leat_tfrecord_shard_of(const leat_tfrecord_source *source, uint64_t record);
 /* Finds the features of a record in memory.
- * known  LEAT_KEPT_*: of the record before, and after LEAT_FORMAT_OK. What is known is not checked again */
+ * checked  LEAT_KEPT_*: what of the record was before, and is after LEAT_FORMAT_OK. That is not checked again */
 int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
-                       uint8_t *known, leat_feature *found, leat_format_error *err);
-/* As leat_source_table.parse. known: as above. */
+                       uint8_t *checked, leat_feature *found, leat_format_error *err);
+/* As leat_source_table.parse. checked: as above. */
 int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
-                        uint8_t *known, leat_scratch *scratch, leat_view *features,
+                        uint8_t *checked, leat_scratch *scratch, leat_view *features,
                         leat_error *err);
 
 /* --- tfrecord_late.c ------------------------------------------------------------------------------ */

@@ -95,13 +95,13 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
         load_bytes(source, s, offset, (size_t)size, scratch, n_read, &stays, &why);
     if (bytes) {
         const uint8_t before =
-            stays ? leat_kept_files_known(source->kept, &s->kept, record - s->first)
+            stays ? leat_kept_files_checked(source->kept, &s->kept, record - s->first)
                   : LEAT_KEPT_UNKNOWN;
-        uint8_t known = before;
-        const int rc =
-            leat_tfrecord_parse(base, record, bytes, (size_t)size, &known, scratch, features, err);
-        if (stays && known != before)
-            leat_kept_files_note(source->kept, &s->kept, record - s->first, known);
+        uint8_t checked = before;
+        const int rc = leat_tfrecord_parse(base, record, bytes, (size_t)size, &checked, scratch,
+                                           features, err);
+        if (stays && checked != before)
+            leat_kept_files_note(source->kept, &s->kept, record - s->first, checked);
         return rc;
     }
     /* if the file was changed while in use, report the change: it explains the error */
@@ -176,10 +176,10 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
             leat_tfrecord_shard_extent(s, record, &at->offset, &at->size) < 0)
             return i;
         checked = s;
-        at->known = leat_kept_files_known(source->kept, &s->kept, record);
-        at->bytes = at->known ? leat_kept_files_place(source->kept, &s->kept, at->offset)
-                              : leat_kept_files_get(source->kept, &s->kept, at->offset,
-                                                    (size_t)at->size, &g->n_read);
+        at->checked = leat_kept_files_checked(source->kept, &s->kept, record);
+        at->bytes = at->checked ? leat_kept_files_place(source->kept, &s->kept, at->offset)
+                                : leat_kept_files_get(source->kept, &s->kept, at->offset,
+                                                      (size_t)at->size, &g->n_read);
         at->is_kept = at->bytes != NULL;
     }
     return n;
@@ -211,10 +211,10 @@ bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g
 
 /* Copies the values of record i to its rows; false: it needs more than a copy, or is damaged. */
 static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
-                        const uint8_t *bytes, size_t size, uint8_t *known)
+                        const uint8_t *bytes, size_t size, uint8_t *checked)
 {
     leat_feature found[LEAT_MAX_FEATURES];
-    return leat_tfrecord_find(source, bytes, size, known, found, NULL) >= 0 &&
+    return leat_tfrecord_find(source, bytes, size, checked, found, NULL) >= 0 &&
            leat_tfrecord_copy(source, g, i, found, 0);
 }
 
@@ -288,11 +288,11 @@ static bool gather_alike(const leat_tfrecord_source *source, const leat_gather *
 static bool gather_one(const leat_tfrecord_source *source, leat_gather *g, leat_tfrecord_place *at,
                        uint64_t i)
 {
-    if (!copy_values(source, g, i, at->bytes, (size_t)at->size, &at->known))
+    if (!copy_values(source, g, i, at->bytes, (size_t)at->size, &at->checked))
         return false;
     if (at->is_kept)
         leat_kept_files_note(source->kept, &at->shard->kept, g->records[i] - at->shard->first,
-                             at->known);
+                             at->checked);
     return true;
 }
 
@@ -317,7 +317,7 @@ static void check_next(leat_tfrecord_place *places, uint64_t n)
     if (n < LEAT_TFRECORD_TOGETHER)
         return;
     for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++) {
-        if (!places[i].bytes || places[i].known || places[i].size > FETCH_MOST)
+        if (!places[i].bytes || places[i].checked || places[i].size > FETCH_MOST)
             return;
         framed[i] = places[i].bytes;
         sizes[i] = (size_t)places[i].size;
@@ -325,7 +325,7 @@ static void check_next(leat_tfrecord_place *places, uint64_t n)
     const unsigned intact = leat_tfrecord_check_together(framed, sizes, LEAT_TFRECORD_TOGETHER);
     for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++)
         if (intact >> i & 1)
-            places[i].known = LEAT_KEPT_INTACT;
+            places[i].checked = LEAT_KEPT_INTACT;
 }
 
 /* Makes row i, and those behind it that are read with it. Returns how many; 0: it needs more than a copy. mark: of
@@ -342,7 +342,7 @@ static uint64_t gather_next(const leat_tfrecord_source *source, leat_gather *g,
         if (!read_next(g, places, i, n))
             return 0;
     }
-    if (!places[i].known)
+    if (!places[i].checked)
         check_next(places + i, n - i);
     return gather_one(source, g, &places[i], i);
 }
@@ -361,7 +361,7 @@ uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
     for (i = 0; i < n && n_made; i += n_made) {
         if (i + AHEAD < n)
             fetch(places[i + AHEAD].bytes, (size_t)places[i + AHEAD].size);
-        if (places[i].known == LEAT_KEPT_ALIKE)
+        if (places[i].checked == LEAT_KEPT_ALIKE)
             n_made = gather_alike(source, g, &copies, &places[i], i);
         else
             n_made = gather_next(source, g, places, i, n, mark);

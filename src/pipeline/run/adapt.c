@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune.c: what adapts while a loader runs: rows per task, batches ahead, read-ahead. sched.c and
+ * adapt.c: what adapts while a loader runs: rows per task, batches ahead, read-ahead. sched.c and
  * readahead.c report times to it. Invariant: nothing here changes what is in a batch, and all of
  * it stays within the budget. Every change goes into the log of decisions with its reason.
  *
@@ -114,9 +114,9 @@ static void tune_task_locked(leat_loader *loader)
                TASK_NS / 1000);
 }
 
-void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
+void leat_adapt_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
-    leat_tuning *const t = &loader->tune;
+    leat_adapting *const t = &loader->adapting;
     leat_readahead *const a = &loader->readahead;
     if (n == 0) /* this rank has no row of a small batch */
         return;
@@ -147,7 +147,7 @@ static int64_t prefetch_for(const leat_loader *loader, double slowest, double me
                                                : (int64_t)n;
 }
 
-static void next_group(leat_tuning *t)
+static void next_group(leat_adapting *t)
 {
     t->slowest_before = t->slowest;
     t->mean_before = t->group_ns / (double)(t->group_rows ? t->group_rows : 1);
@@ -158,7 +158,7 @@ static void next_group(leat_tuning *t)
 
 static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 {
-    leat_tuning *const t = &loader->tune;
+    leat_adapting *const t = &loader->adapting;
     const double slowest = t->slowest > t->slowest_before ? t->slowest : t->slowest_before;
     const double mean = t->group_rows ? t->group_ns / (double)t->group_rows : t->mean_before;
     const int64_t now = loader->prefetch, most = prefetch_for(loader, slowest, mean);
@@ -234,7 +234,7 @@ static void tune_reading_locked(leat_loader *loader)
 
 /* The workers go on until they have lost as much as the shortest time of reading ahead would cost. So one uncached page
  * does not decide how the rest of an epoch is read, and a disk that they often wait for is soon left to read-ahead. */
-void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns)
+void leat_adapt_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns)
 {
     leat_readahead *const a = &loader->readahead;
     a->n_missed += n_files;
@@ -253,7 +253,7 @@ void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t
                (unsigned long long)a->n_settle);
 }
 
-void leat_tune_read_locked(leat_loader *loader, int64_t ns)
+void leat_adapt_read_locked(leat_loader *loader, int64_t ns)
 {
     leat_readahead *const a = &loader->readahead;
     follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
@@ -274,16 +274,16 @@ static bool window_blocks_locked(const leat_loader *loader)
     return false;
 }
 
-void leat_tune_idle_locked(leat_loader *loader)
+void leat_adapt_idle_locked(leat_loader *loader)
 {
     if (loader->plan->prefetch_auto && loader->asked > loader->next_batch &&
         window_blocks_locked(loader))
-        loader->tune.n_starved++;
+        loader->adapting.n_starved++;
 }
 
-void leat_tune_batch_locked(leat_loader *loader)
+void leat_adapt_batch_locked(leat_loader *loader)
 {
-    leat_tuning *const t = &loader->tune;
+    leat_adapting *const t = &loader->adapting;
     const bool turn = ++t->group_batches >= GROUP_BATCHES;
     if (loader->plan->prefetch_auto)
         tune_prefetch_locked(loader, turn);

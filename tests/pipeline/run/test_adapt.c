@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tuning.c: what a loader decides by the times of tasks and reads, which the test reports. A few records that are
+ * test_adapt.c: what a loader decides by the times of tasks and reads, which the test reports. A few records that are
  * not in the page cache do not change how the rest is read; many do. Of short batches more are prepared ahead, and each
  * is one task. */
 #include "fixtures/engine_fixture.h"
@@ -55,14 +55,14 @@ static int close_one(void **state)
 static void tasks(int n)
 {
     for (int i = 0; i < n; i++)
-        leat_tune_rows_locked(loader, ROWS, ROWS * ROW_NS);
+        leat_adapt_rows_locked(loader, ROWS, ROWS * ROW_NS);
 }
 
 static void task_with_a_miss(void)
 {
     const int64_t ns = ROWS * ROW_NS + MISS_NS;
-    leat_tune_rows_locked(loader, ROWS, ns);
-    leat_tune_cache_miss_locked(loader, 0, ROWS, ns);
+    leat_adapt_rows_locked(loader, ROWS, ns);
+    leat_adapt_cache_miss_locked(loader, 0, ROWS, ns);
 }
 
 /* Reports tasks whose reads were done at once, until the workers read. Returns how many. */
@@ -70,9 +70,9 @@ static int reads(void)
 {
     int n = 0;
     for (; n < MOST && !loader->readahead.in_worker; n++) {
-        leat_tune_read_locked(loader, 0);
+        leat_adapt_read_locked(loader, 0);
         tasks(1);
-        leat_tune_batch_locked(loader);
+        leat_adapt_batch_locked(loader);
     }
     assert_true(loader->readahead.in_worker);
     return n;
@@ -138,8 +138,8 @@ static void batches_of(int64_t row_ns)
     int64_t prefetch = 0;
     uint64_t task_rows = 0;
     for (int i = 0; i < 2 * MOST; i++) {
-        leat_tune_rows_locked(loader, 32, 32 * row_ns);
-        leat_tune_batch_locked(loader);
+        leat_adapt_rows_locked(loader, 32, 32 * row_ns);
+        leat_adapt_batch_locked(loader);
         prefetch = i == MOST ? loader->prefetch : prefetch;
         task_rows = i == MOST ? loader->task_rows : task_rows;
     }
