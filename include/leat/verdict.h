@@ -127,7 +127,7 @@ typedef struct leat_work_row {
       "the job is as fast as the step alone, and the device computes nearly all the time; a "      \
       "faster input would change nothing")                                                         \
     X(WARM_UP, "warm-up", 16, NONE, WARN, "what is paid once makes up much of the run",            \
-      "Opening and warming up take half of this job or more. It is too short to judge.",           \
+      "Opening and warming up take half of this job or more; a longer job would divide them.",     \
       "one-time costs are half of the job or more. Also the steps before the measurement, until "  \
       "step times are steady; they are not part of any figure")                                    \
     X(PLACEMENT, "placement", 17, STEP, WARN, "the device waits for layers on other devices",      \
@@ -190,7 +190,9 @@ typedef struct leat_verdict_row {
     X(SERIAL, "serial", " There are too few workers: cores are idle.", NULL,                       \
       "the workers want cores for 75 % of their time or more, and there are fewer workers than "   \
       "cores")                                                                                     \
-    X(ORDERING, "ordering", " A slow sample holds up the batches behind it, now and then.", NULL,  \
+    X(ORDERING, "ordering", "",                                                                    \
+      "Slow samples hold up the batches behind them; without such samples batches would come "     \
+      "faster.",                                                                                   \
       "most of the workers' waiting is for rows that other workers compute, or batches come "      \
       "unevenly")                                                                                  \
     X(NOT_OVERLAPPED, "not-overlapped", "", "Each batch is made after a step, not during it.",     \

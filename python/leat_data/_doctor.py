@@ -288,7 +288,7 @@ def _suggest(d):
         step = d.part_ms("step")
         times = d.part_ms("loader") / step if step else 0
         if times > 1:
-            out.append(Change(f"give the loader {times:.3g} times less work",
+            out.append(Change(f"leave out {100 * (1 - 1 / times):.0f} % of the loader's work",
                               "then the step is the limit: smaller files, cheaper decoding, results that are stored", step))
     for change in out:
         if change.predicted_step_ms:

@@ -610,9 +610,11 @@ static void name_second(const leat_facts *f, leat_diagnosis *d)
     const leat_forecast m = leat_forecast_of(f);
     const leat_part part = leat_verdict_about(d->verdict.kind)->part;
     leat_diagnosis other = { .why = "" };
-    if (part == LEAT_PART_STEP && m.loader * TIE >= m.step)
+    if (m.loader * TIE < m.step || m.step * TIE < m.loader)
+        return;
+    if (part == LEAT_PART_STEP)
         say_input(f, "", &other);
-    else if ((part == LEAT_PART_LOADER || part == LEAT_PART_COPY) && m.step * TIE >= m.loader)
+    else if (part == LEAT_PART_LOADER || part == LEAT_PART_COPY)
         say_step(f, NULL, &other);
     d->verdict.also = other.verdict.kind;
 }

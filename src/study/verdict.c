@@ -128,7 +128,8 @@ static void say_also(const leat_verdict *v, char *text, size_t size)
     else if (v->also == LEAT_VERDICT_SHARED_CORES)
         snprintf(text, size, " In its steps, input and training need the same cores.");
     else if (v->also != LEAT_VERDICT_NONE)
-        snprintf(text, size, short_job ? " Its steps are %s." : " It is %s as well.", also->name);
+        snprintf(text, size, short_job ? " Its steps alone are %s." : " It is %s as well.",
+                 also->name);
 }
 
 static bool has_two_limits(const leat_verdict *v)
@@ -154,11 +155,6 @@ const char *leat_verdict_sentence(const leat_verdict *v, char *text, size_t size
     if (!v) {
         if (size)
             text[0] = 0;
-        return text;
-    }
-    if (has_two_limits(v) && v->cause == LEAT_CAUSE_ORDERING) {
-        snprintf(text, size,
-                 "Slow samples hold up batches; without them the step would be the limit.");
         return text;
     }
     say_also(v, also, sizeof also);

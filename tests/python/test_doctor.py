@@ -198,7 +198,7 @@ class Doctor(unittest.TestCase):
     def test_a_slow_loader_that_is_ahead(self):
         d = self.check(Ahead(40, 8), sleeps(3), "input-bound", "", 8)
         self.assertTrue(d._facts.overlaps)
-        self.assertIn("less work", d.changes[-1].text)
+        self.assertIn("of the loader's work", d.changes[-1].text)
 
     def test_a_slow_step(self):
         d = self.check(Ahead(40, 1), sleeps(8), "compute-bound", "", 8)

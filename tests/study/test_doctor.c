@@ -508,7 +508,7 @@ TEST(a_second_verdict_is_a_sentence)
         leat_verdict_kind kind, also;
         const char *text;
     } cases[] = {
-        { LEAT_VERDICT_WARM_UP, LEAT_VERDICT_INPUT_BOUND, " Its steps are input-bound." },
+        { LEAT_VERDICT_WARM_UP, LEAT_VERDICT_INPUT_BOUND, " Its steps alone are input-bound." },
         { LEAT_VERDICT_WARM_UP, LEAT_VERDICT_SHARED_CORES,
           " In its steps, input and training need the same cores." },
         { LEAT_VERDICT_WARM_UP, LEAT_VERDICT_ENVIRONMENT,

@@ -120,7 +120,7 @@ TEST(advice_follows_from_the_parts)
     out.n_suggestions = 0;
     leat_suggest_advise(&about, &out);
     assert_true(fabs(out.suggestions[1].gain - 5) < 1e-6);
-    assert_non_null(strstr(out.suggestions[1].title, "or 6.0 times less work"));
+    assert_non_null(strstr(out.suggestions[1].title, "or leave out 83 % of its work"));
     f.run = within(rate_of(8), 0.01);
     f.step = within(rate_of(4), 0.01); /* and no other input makes the step faster */
     assert_true(fabs(leat_suggest_without_decoding(&f, 1) - 4e6) < 1);
@@ -142,6 +142,27 @@ TEST(advice_follows_from_the_parts)
     leat_diagnose(&f, &d);
     leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 0);
+}
+
+/* What includes no gain comes last, and of the others what was tried first, however large the gain is. */
+TEST(what_surely_gains_comes_first)
+{
+    static const leat_doctor_suggestion changes[] = {
+        { .title = "d", .gain = 9, .gain_low = -0.1, .gain_high = 20 },
+        { .title = "b", .gain = 0.1, .gain_low = 0.05, .gain_high = 0.2 },
+        { .title = "e", .gain = 0.5, .gain_low = 0, .gain_high = 2, .not_tried = "no" },
+        { .title = "c", .gain = 3, .gain_low = 1, .gain_high = 4, .not_tried = "no" },
+        { .title = "a", .gain = 0.2, .gain_low = 0.01, .gain_high = 0.3 },
+    };
+    enum { N = sizeof changes / sizeof *changes };
+    for (int from = 0; from < N; from++) {
+        static leat_doctor_result out;
+        out.n_suggestions = 0;
+        for (int i = 0; i < N; i++)
+            leat_suggest_insert(&changes[(from + i) % N], &out);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(out.suggestions[i].title[0], 'a' + i);
+    }
 }
 
 static double sum(const double *shares)

@@ -37,7 +37,32 @@ TEST(a_change_says_what_else_it_changes)
     const char *const text = screen_of("x.yaml", NULL);
     assert_non_null(strstr(text, "  1. Title (the order is less random): +50 % samples/s, tried"));
     assert_non_null(strstr(text, "  2. Title: +50 % samples/s, tried"));
-    assert_non_null(strstr(text, "  4. engine.threads=3 (the order is less random): +50 %, tried"));
+    assert_non_null(strstr(text, "  4. Title (the order is less random): +50 %, tried"));
+}
+
+/* No bare gain where the runs or the prediction include none, in full and in one line. */
+TEST(a_gain_that_is_not_sure_is_a_range)
+{
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    for (r.n_suggestions = 0; r.n_suggestions < 4; r.n_suggestions++) {
+        leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
+        *s = (leat_doctor_suggestion){ .title = "Title",
+                                       .n_set = 2,
+                                       .gain = 0.25,
+                                       .gain_low = r.n_suggestions ? -0.18 : 0.18,
+                                       .gain_high = r.n_suggestions == 2 ? 1.5 : 0.56,
+                                       .predicted_step_ms = 8 };
+        strcpy(s->not_tried, r.n_suggestions == 2 ? "it needs other files" : "");
+    }
+    const char *const text = screen_of("x.yaml", NULL);
+    assert_non_null(strstr(text, "  1. Title: +25 % samples/s, tried in short runs\n"));
+    assert_non_null(strstr(text, "  2. Title: -18 % to +56 % samples/s, tried in short runs that "
+                                 "disagree\n"));
+    assert_non_null(strstr(text, "  3. Title: -18 % to 2.5 times the samples/s, only predicted"));
+    assert_non_null(
+        strstr(text, "  4. Title: -18 % to +56 %, tried in short runs that disagree\n"));
+    assert_null(strstr(strstr(text, "  2. Title"), "ms per step"));
 }
 
 /* The rest of the result stands. */

@@ -35,6 +35,22 @@ static const char *gain_text(double gain, char text[32])
     return text;
 }
 
+/* Whether its range lies above no gain; of a measured one there is none. */
+static bool is_sure(const leat_doctor_suggestion *s)
+{
+    return s->is_verified || s->gain_low > 0 || s->gain_low >= s->gain_high;
+}
+
+/* "+31 %"; of a change that is not sure "-18 % to +56 %". */
+static const char *range_text(const leat_doctor_suggestion *s, char text[80])
+{
+    char low[32], high[32];
+    if (is_sure(s))
+        return gain_text(s->is_verified ? s->verified_gain : s->gain, text);
+    snprintf(text, 80, "%s to %s", gain_text(s->gain_low, low), gain_text(s->gain_high, high));
+    return text;
+}
+
 /* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
 static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
@@ -168,7 +184,8 @@ static const char *how_known(const leat_doctor_suggestion *s, bool simulated)
 {
     return s->is_verified    ? simulated ? "measured (simulated device)" : "measured"
            : s->not_tried[0] ? "only predicted, not tried"
-                             : "tried in short runs";
+           : is_sure(s)      ? "tried in short runs"
+                             : "tried in short runs that disagree";
 }
 
 /* " (the order is less random)" */
@@ -181,27 +198,24 @@ static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[32], differs[40], line[1200] = "";
-    for (int32_t i = 0; i < s->n_set; i++)
-        leat_files_append(line, sizeof line, "%s%s", i ? " " : "", s->set[i]);
-    leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s", number, s->n_set ? line : s->title,
-                      differs_text(s, differs),
-                      gain_text(s->is_verified ? s->verified_gain : s->gain, gain),
-                      how_known(s, false));
+    char gain[80], differs[40];
+    leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s%s%s", number, s->title,
+                      differs_text(s, differs), range_text(s, gain), how_known(s, false),
+                      s->n_set == 1 ? ": " : "", s->n_set == 1 ? s->set[0] : "");
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
                               const char *path, const leat_config *config)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char text[32], differs[40];
+    char text[80], differs[40];
+    range_text(s, text);
     leat_terminal_put(
-        to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs),
-        gain_text(s->is_verified ? s->verified_gain : s->gain, text),
-        (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-        how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
-        s->is_verified ? "" : s->not_tried);
-    print_gain(to, s, r);
+        to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs), text,
+        strstr(text, "times") ? " the samples/s" : " samples/s", how_known(s, r->simulated),
+        s->not_tried[0] && !s->is_verified ? ": " : "", s->is_verified ? "" : s->not_tried);
+    if (is_sure(s))
+        print_gain(to, s, r);
     if (s->not_verified[0])
         leat_terminal_put(to, INDENT, INDENT, "not verified: %s", s->not_verified);
     if (why)

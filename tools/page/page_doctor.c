@@ -58,17 +58,25 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
     const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
     char *const gain = change->gain;
     const size_t size = sizeof change->gain;
-    snprintf(gain, size, "%s%s%.60s: %s as fast, %s instead of %s per step",
-             verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-             : why        ? "only predicted, not tried"
-                          : "tried in short runs",
-             why ? ", because " : "", why ? why : "", leat_figure_times(times).text,
-             leat_figure_unit(ms, "ms").text, leat_figure_unit(step, "ms").text);
+    double low, high;
+    leat_fields_interval(from, "gain_range", &low, &high);
+    leat_files_append(gain, size, "%s%s%.60s: ",
+                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
+                      : why        ? "only predicted, not tried"
+                      : low <= 0   ? "tried in short runs that disagree"
+                                   : "tried in short runs",
+                      why ? ", because " : "", why ? why : "");
+    if (!(verified > 0) && low <= 0 && low < high) {
+        leat_files_append(gain, size, "%s to %s as fast", leat_figure_times(1 + low).text,
+                          leat_figure_times(1 + high).text);
+        return;
+    }
+    leat_files_append(gain, size, "%s as fast, %s instead of %s per step",
+                      leat_figure_times(times).text, leat_figure_unit(ms, "ms").text,
+                      leat_figure_unit(step, "ms").text);
     if (rate > 0)
         leat_files_append(gain, size, ", %s instead of %s samples/s",
                           leat_figure_number(rate * times).text, leat_figure_number(rate).text);
-    double low, high;
-    leat_fields_interval(from, "gain_range", &low, &high);
     if (!(verified > 0) && why && low < high)
         leat_files_append(gain, size, "; likely %s to %s", leat_figure_times(1 + low).text,
                           leat_figure_times(1 + high).text);
@@ -126,7 +134,11 @@ static void facts(const json_t *json, leat_answer *out)
     leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
                      "after the warm-up");
     step_fact(json, out);
-    if (times > 1)
+    double low, high;
+    leat_fields_interval(first, "gain_range", &low, &high);
+    if (times > 1 && !verified && low <= 0)
+        leat_answer_fact(out, "Change 1", "not sure", "tried or predicted, but may gain nothing");
+    else if (times > 1)
         leat_answer_fact(out, "Change 1", leat_figure_times(times).text,
                          verified                               ? "as fast, measured"
                          : leat_fields_text(first, "not_tried") ? "as fast, only predicted"

@@ -511,7 +511,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         diagnose_beside(d);
     if (d->diagnosis.verdict.kind == LEAT_VERDICT_ENVIRONMENT)
         return LEAT_OK; /* nothing that is measured now would hold */
-    if (d->diagnosis.verdict.also && d->facts.overlaps && (rc = probe(d, err)) < 0)
+    if (d->diagnosis.verdict.also && d->diagnosis.verdict.kind != LEAT_VERDICT_WARM_UP &&
+        d->facts.overlaps && (rc = probe(d, err)) < 0)
         return rc;
     if ((rc = suggest(d, err)) < 0)
         return rc;

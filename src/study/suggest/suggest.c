@@ -373,11 +373,19 @@ int32_t leat_suggest_most(void)
 
 /* --- trials ------------------------------------------------------------------------------------ */
 
-/* Keeps the list sorted by gain. */
-static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
+/* What surely gains comes first, of that what was tried, and of that what gains most. */
+static bool precedes(const leat_doctor_suggestion *s, const leat_doctor_suggestion *other)
+{
+    const bool sure = s->gain_low > 0, tried = !s->not_tried[0];
+    if (sure != (other->gain_low > 0))
+        return sure;
+    return tried && (other->not_tried[0] || s->gain > other->gain);
+}
+
+void leat_suggest_insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
 {
     int32_t at = out->n_suggestions;
-    while (at > 0 && out->suggestions[at - 1].gain < s->gain)
+    while (at > 0 && precedes(s, &out->suggestions[at - 1]))
         at--;
     const int32_t last = out->n_suggestions < LEAT_DOCTOR_MAX_SUGGESTIONS
                              ? out->n_suggestions++
@@ -501,7 +509,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
     out->n_tried++;
     if (s.gain >= LEAT_SUGGEST_LEAST)
-        insert(&s, out);
+        leat_suggest_insert(&s, out);
     else
         note_no_gain(&s, out);
     return LEAT_OK;

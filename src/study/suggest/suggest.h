@@ -52,6 +52,9 @@ const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
 bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
                             const leat_doctor_result *result);
 
+/* Keeps the list sorted: a change whose range includes no gain comes behind those that surely gain. */
+void leat_suggest_insert(const leat_doctor_suggestion *suggestion, leat_doctor_result *result);
+
 /* Most trials that one call makes. */
 int32_t leat_suggest_most(void);
 

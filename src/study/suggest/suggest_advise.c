@@ -48,24 +48,20 @@ static struct range range_of(const leat_facts *f, double value_ns, const leat_fa
     return (struct range){ value_ns, fmin(parts, value_ns), fmax(row * missing, value_ns) };
 }
 
-/* Appends a change, and why it is not tried. It is listed after the measured ones. NULL: it gains too little, or there is
- * no room. */
-static leat_doctor_suggestion *advise(const leat_facts *f, struct range step, const char *not_tried,
-                                      leat_doctor_result *out)
+/* Predicts a change, and says why it is not tried. False: it gains too little. */
+static bool advise(const leat_facts *f, struct range step, const char *not_tried,
+                   leat_doctor_suggestion *s)
 {
     const double now = leat_facts_ns(f, f->run.value), step_ns = step.value;
-    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
-        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
-        return NULL;
-    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
-    *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
-                                   .predicted_samples_per_s = f->rows / step_ns * 1e9,
-                                   .gain = now / step_ns - 1,
-                                   .gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most - 1,
-                                   .gain_high =
-                                       leat_facts_ns(f, least_of(&f->run)) / step.least - 1 };
+    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST)
+        return false;
+    s->predicted_step_ms = step_ns * 1e-6;
+    s->predicted_samples_per_s = f->rows / step_ns * 1e9;
+    s->gain = now / step_ns - 1;
+    s->gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most - 1;
+    s->gain_high = leat_facts_ns(f, least_of(&f->run)) / step.least - 1;
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
-    return s;
+    return true;
 }
 
 static bool decodes(const leat_stage_fact *stage)
@@ -223,19 +219,15 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         (!placed || place.replaces) && runs_with_others(f); /* half of that may stay */
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
-    leat_doctor_suggestion *s =
-        placed && (place.moves || place.leaves)
-            ? NULL
-            : advise(f, range_without_decoding(f, share, parted, placed), why, out);
-    if (!s)
+    if ((placed && (place.moves || place.leaves)) ||
+        !advise(f, range_without_decoding(f, share, parted, placed), why, &cache))
         return;
-    if (placed) {
-        leat_suggest_cache_say(f, &place, s);
-        return;
+    if (!placed) {
+        snprintf(cache.title, sizeof cache.title, "Store decoded pixels instead of pictures");
+        snprintf(cache.why, sizeof cache.why,
+                 "each epoch decodes anew; records of raw pixels need no decoding, but more disk");
     }
-    snprintf(s->title, sizeof s->title, "Store decoded pixels instead of pictures");
-    snprintf(s->why, sizeof s->why,
-             "each epoch decodes anew; records of raw pixels need no decoding, but more disk");
+    leat_suggest_insert(&cache, out);
 }
 
 /* Predicts an input that keeps up. */
@@ -249,19 +241,20 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const struct range range = { goal,
                                  fmin(goal, fmax(leat_facts_ns(f, most_of(&f->step)), m.copy)),
                                  fmax(goal, leat_facts_ns(f, least_of(&f->step))) * missing };
-    leat_doctor_suggestion *s = advise(f, range, "it needs another machine", out);
-    if (!s)
+    leat_doctor_suggestion s = { .n_set = 0 };
+    if (!advise(f, range, "it needs another machine", &s))
         return;
     if (times * f->cores <= MOST_CORES)
-        leat_text(s->title, sizeof s->title,
-                  "Give the input about %.0f cores, or %.1f times less work",
-                  times * f->cores + 0.5, times);
+        leat_text(s.title, sizeof s.title,
+                  "Give the input about %.0f cores, or leave out %.0f %% of its work",
+                  times * f->cores + 0.5, 100 * (1 - 1 / times));
     else
-        leat_text(s->title, sizeof s->title, "Without the input a step would take %s ms",
+        leat_text(s.title, sizeof s.title, "Without the input a step would take %s ms",
                   leat_figure_ms(goal * 1e-6).text);
-    snprintf(s->why, sizeof s->why,
+    snprintf(s.why, sizeof s.why,
              "all cores make batches already: only a machine with more cores helps, or work that "
              "is left out, such as smaller pictures; `leat whatif` tells what other machines do");
+    leat_suggest_insert(&s, out);
 }
 
 void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *out)

@@ -14,7 +14,7 @@
 
 enum {
     TRIAL_ROUNDS = 3,
-    MOST_ROUNDS = 6, /* beside others: the range of six holds their median with 97 % certainty */
+    MOST_ROUNDS = 6,
     WARM_NS = 1000000000, /* longest warm-up of a trial */
 };
 
@@ -47,14 +47,16 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
     return LEAT_OK;
 }
 
-/* The median over n rounds, of two the smaller. Beside it the least and the largest. */
+/* The median over n rounds, of two the smaller. Beside it the least and the largest, or of six rounds (if others do not run
+ * beside them) the second ones: either end is beyond the true median once in eight times. */
 static leat_estimate speed_up(const struct pair *p, int n)
 {
     double faster[MOST_ROUNDS];
     for (int i = 0; i < n; i++)
         faster[i] = p->after[i] / p->before[i];
     leat_median_sort_real(faster, (size_t)n);
-    return (leat_estimate){ faster[(n - 1) / 2], faster[0], faster[n - 1] };
+    const int out = n == MOST_ROUNDS && !p->about->anyway;
+    return (leat_estimate){ faster[(n - 1) / 2], faster[out], faster[n - 1 - out] };
 }
 
 /* Predicts the variant's step time: the measured time of the job, scaled. */
@@ -73,12 +75,15 @@ int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs)
     return about->until_ns ? about->until_ns - n_runs * about->run_ns - leat_clock_ns() : INT64_MAX;
 }
 
-/* If more than half of the rounds gain too little, so does the median. Or there is no time for a third round. */
+/* If more than half of the rounds gain too little, so does the median. Or there is no time for a third round. More rounds
+ * come where these do not tell whether it gains. */
 static bool is_enough(void *user, int32_t n)
 {
     const struct pair *const p = user;
+    const leat_estimate by = speed_up(p, n);
     return (n > 1 && leat_suggest_time_left(p->about, 1) < p->after_ns) ||
-           (n == p->n_rounds / 2 + 1 && speed_up(p, n).high < 1 + LEAT_SUGGEST_LEAST);
+           (n == p->n_rounds / 2 + 1 && by.high < 1 + LEAT_SUGGEST_LEAST) ||
+           (n >= p->n_rounds && (by.low > 1 || by.high < 1 + LEAT_SUGGEST_LEAST));
 }
 
 /* Runs that outlast what was read ahead may be long: two of them, and of the job, must end in time. */
@@ -102,7 +107,7 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
                                  .rounds = n_rounds,
                                  .fill_ns = left < LEAT_ARM_REFILL_NS ? left > 1 ? left : 1 : 0 };
     leat_alternate rounds = {
-        .n_cells = 2, .n_rounds = n_rounds, .run = run_cell, .enough = is_enough, .user = &pair
+        .n_cells = 2, .n_rounds = MOST_ROUNDS, .run = run_cell, .enough = is_enough, .user = &pair
     };
     if (!pair.trial)
         return leat_fail(err, LEAT_E_NOMEM, "a trial");
