@@ -84,6 +84,7 @@ SLOW = "tfrecord: slow/x-*.tfrecord"
 SMALL_ON_SLOW = "tfrecord: {files: slow/p-*.tfrecord, features: {image: {}, label: {shape: []}}}"
 ROWS, FEW, PIXELS = (f"npy: {{files: {name}.npy, labels: {name}-labels.npy}}" for name in ("rows", "few", "pixels"))
 FAST = "sim:{kernel_min_ns: 200000, launch_ns: 1000}"  # a step of a dense layer takes 0.8 ms
+WIDE = "sim:{kernel_min_ns: 25000, launch_ns: 1000, copy_bytes_per_s: 5e10}"  # one of 0.1 ms; fast copies
 DENSE = "[flatten, {dense: {units: 10}}]"
 MLP = "[{dense: {units: 128}}, relu, {dense: {units: 10}}]"
 CNN = """[{conv2d: {filters: 16, kernel: 3, padding: same}}, relu, {max_pool: {size: 2}},
@@ -149,11 +150,11 @@ TWICE = ("decode_jpeg", "{resize: {size: [480, 480], interpolation: bicubic}}", 
 JOBS = {
     "decode": Job(PHOTOS, ["shuffle", SHRINK], r"input-bound \(decode: cpu-saturated", [cached(2), *threads(1, 4), *ahead(8)],
                   device=FAST),
-    "two resizes": Job(LARGE, ["shuffle", maps(*TWICE)], r"input-bound \((decode|augment): cpu-saturated",
+    "two resizes": Job(LARGE, ["shuffle", maps(*TWICE)], r"input-bound \((decode|map): cpu-saturated",
                        [cached(2), divided(1, maps(*TWICE[:1]), maps(*TWICE[1:])), *threads(1, 4)], batch=8, device=FAST),
     "augmentation": Job(PIXELS, ["shuffle", maps("{random_rotation: {degrees: 20}}", "color_jitter", "random_flip",
                                                  "{normalize: {}}")],
-                        r"input-bound \(augment: cpu-saturated", [*threads(1, 4), *ahead(8)], device=kernels(0.1)),
+                        r"input-bound \(augment: cpu-saturated", [*threads(1, 4), *ahead(8)], batch=128, device=WIDE),
     "slow disk, default reader": Job(SLOW, ["shuffle", SHRINK], r"input-bound \(storage",
                                      [cached(2), *threads(32), ["engine.read_bytes=256MiB"]], batch=16, device=FAST, slow=(40, 1000)),
     "slow disk, pread": Job(SLOW, ["shuffle", SHRINK], r"input-bound \(storage",
@@ -186,16 +187,17 @@ JOBS = {
                             device="sim:{copy_bytes_per_s: 2e8, kernel_min_ns: 100000}"),
     "slow bus, bytes": Job(PIXELS, ["shuffle"], r"transfer-bound \(bus-saturated", [*ahead(8), *threads(1)],
                            device="sim:{copy_bytes_per_s: 1e8, kernel_min_ns: 100000}"),
-    "stragglers": Job(MIXED, ["shuffle", SHRINK], r"input-bound \(ordering", [*ahead(8, 24, 64), *threads(4)], batch=16,
-                      device=kernels(2)),
+    "stragglers": Job(MIXED, ["shuffle", SHRINK], r"input-bound \(ordering", [*ahead(8, 24, 64), *threads(4), cached(2)],
+                      batch=8, device=kernels(1)),
     "a tensor nobody reads": Job(TWO, ["shuffle", "map: {tensor: image, ops: [decode_jpeg, {resize: {size: [64, 64]}}]}",
                                        "map: {tensor: whole, ops: [decode_jpeg, {resize: {size: [128, 128]}}]}"],
-                                 r"input-bound \((decode|augment): cpu-saturated", [cached(3), *threads(1, 4)], batch=8, device=FAST,
+                                 r"input-bound \((decode|map): cpu-saturated", [cached(3), *threads(1, 4)], batch=8, device=FAST,
                                  train="  input: image\n"),
     "too few workers": Job(PHOTOS, ["shuffle", maps("decode_jpeg", *AUGMENT)], r"input-bound \(decode: serial",
                            [*threads(2, 4), ["pipeline.prefetch.batches=8"]], device=FAST, engine="threads: 1"),
-    "many trainer threads": Job(SMALL, ["shuffle", maps("decode_jpeg", *AUGMENT)], r"shared-cores",
-                                [*cores((1, 1), (2, 1), (1, 2)), *ahead(8)], batch=64, model=CNN,
+    "many trainer threads": Job(PHOTOS, ["shuffle", maps("decode_jpeg", *AUGMENT)], r"shared-cores",
+                                [*cores((1, 1), (2, 1), (1, 2)), *ahead(8), ["train.precision=bf16"],
+                                 divided(1, maps("decode_jpeg"), maps(*AUGMENT))], batch=64, model=CNN,
                                 engine="threads: 2", train="  threads: 2\n"),
     "prefetch 0": Job(PHOTOS, ["shuffle", maps("decode_jpeg", *AUGMENT)], r"input-bound \(not-overlapped",
                       [*ahead(2, 8), *threads(1)], prefetch=0, device=kernels(8)),
