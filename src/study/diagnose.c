@@ -4,9 +4,11 @@
 #include "diagnose.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "facts.h"
+#include "leat/op.h"
 
 static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
 static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */
@@ -165,13 +167,24 @@ static leat_worker_time limiting_wait(const leat_facts *f)
     return most;
 }
 
+/* Of "image: random_flip to cast" the first op. */
+static bool is_random(const leat_stage_fact *stage)
+{
+    const char *const colon = strstr(stage->name, ": "), *const op =
+                                                             colon ? colon + 2 : stage->name;
+    char name[sizeof stage->name];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(op, " "), op);
+    const leat_op *const found = leat_op_find(name);
+    return found && found->flags & LEAT_OP_RANDOM;
+}
+
 /* Sets the stage that limits the loader, and how. */
 static void name_stage(const leat_facts *f, leat_verdict *out)
 {
     static const char *const names[] = {
         [LEAT_DOES_READ] = "read",
         [LEAT_DOES_PARSE] = "parse",
-        [LEAT_DOES_OPS] = "augment",
+        [LEAT_DOES_OPS] = "map",
         [LEAT_DOES_DECODE] = "decode",
         [LEAT_DOES_DECODE_AND_OPS] = "decode",
         [LEAT_DOES_CACHE] = "cache",
@@ -190,7 +203,8 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
         out->cause = LEAT_CAUSE_ORDERING;
     } else {
         out->cause = manner_of(f, stage);
-        snprintf(out->where, sizeof out->where, "%s", names[stage->does]);
+        snprintf(out->where, sizeof out->where, "%s",
+                 stage->does == LEAT_DOES_OPS && is_random(stage) ? "augment" : names[stage->does]);
     }
 }
 

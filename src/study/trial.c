@@ -11,7 +11,7 @@
 /* Share of the samples that the cache of a trial may lack, though that of the job has them. */
 static const double EMPTIER = 0.05;
 
-static int change_config(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
+int leat_trial_change(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < change->n_set && rc == LEAT_OK; i++)
@@ -53,8 +53,8 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     arm->input_only = how->input_only;
     arm->step_ns = job->step_ns;
     if ((rc = leat_arm_configure(arm, &trial->result, how->rounds, job->config, NULL, err)) < 0 ||
-        (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
-        (rc = check_memory(job, how, arm, err)) < 0 ||
+        (rc = leat_trial_change(arm->config, change, err)) < 0 ||
+        (rc = leat_arm_open(arm, err)) < 0 || (rc = check_memory(job, how, arm, err)) < 0 ||
         (!how->step_only && (rc = fill(job, how, trial, err)) < 0))
         return rc;
     trial->result.steps = how->steps;

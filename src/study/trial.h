@@ -23,6 +23,9 @@ typedef struct leat_trial_how {
     int64_t fill_ns;        /* longest pass that fills a cache; 0: 5 s */
 } leat_trial_how;
 
+/* Sets the values of a change, or inserts its lines. */
+int leat_trial_change(leat_config *config, const leat_doctor_suggestion *change, leat_error *err);
+
 /* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled
  * by one pass over the data.
  * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache lacks

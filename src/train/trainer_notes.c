@@ -43,8 +43,9 @@ static void note_input(leat_trainer *trainer, const char *name)
     if (name && model->input.dtype == LEAT_U8 && !begins_with_norm(model))
         add_note(trainer, NULL,
                  "'%.60s' reaches the model as uint8, so its values are 0 to 255, with which most "
-                 "models train badly: end its map with `- normalize: {mean: 0.5, std: 0.25}`, "
-                 "write that line into `train`, or begin the model with batch_norm",
+                 "models train badly: add the op `{normalize: {mean: 0.5, std: 0.25}}` to the end "
+                 "of its map, or `normalize: {mean: 0.5, std: 0.25}` under `train:`, or begin the "
+                 "model with batch_norm",
                  name);
 }
 

@@ -30,10 +30,13 @@ TEST(the_slowest_stage_names_the_input)
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "decode: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.stages[2].wall_ns = 2e6;
     f.stages[2].cpu_ns = 1.9e6;
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: cpu-saturated", LEAT_SEVERITY_HIGH);
+    strcpy(f.stages[2].name, "image: random_flip to cast");
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: cpu-saturated", LEAT_SEVERITY_HIGH);
+    strcpy(f.stages[2].name, "image: normalize");
     f.threads = 1;
     f.loader_cores = 1;
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: serial", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: serial", LEAT_SEVERITY_HIGH);
 }
 
 TEST(waiting_is_not_working)
@@ -41,20 +44,20 @@ TEST(waiting_is_not_working)
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 0.2;
     set_stage(&f, 0, "image: sleep", 1000, 10);
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
     assert_true(leat_diagnose_waits(&f));
     f.taken = 3.8; /* whatever others do, a computing stage gets more than that */
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
     f.taken = 0;
     set_stage(&f, 0, "image: sleep", 1000, 25);
     f.loader_cores = 1; /* neighbours leave a tenth of a core, but decoding got more */
     f.taken = 3.9;
     set_stage(&f, 1, "image: decode_jpeg", 200, 60);
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
     f.n_stages = 1;
     f.taken = 0;
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: cpu-saturated", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: cpu-saturated", LEAT_SEVERITY_HIGH);
     assert_false(leat_diagnose_waits(&f));
     f.loader_cores = 0.2;
     set_stage(&f, 0, "read", 1000, 10);
@@ -74,7 +77,7 @@ TEST(what_workers_wait_for_is_the_cause)
         { { 0.90, 0, 0, 0, 0.1 }, "image: decode_jpeg", "decode: cpu-saturated" },
         { { 0.06, 0, 0.94 }, "read", "storage" },
         { { 0.80, 0.10, 0.10 }, "read", "read: cpu-saturated" },
-        { { 0.05, 0, 0, 0.95 }, "image: sleep", "augment: latency-bound" },
+        { { 0.05, 0, 0, 0.95 }, "image: sleep", "map: latency-bound" },
         { { 0.20, 0, 0, 0, 0.80 }, "image: decode_jpeg", "ordering" },
         { { 0.20, 0, 0, 0, 0, 0.80 }, "image: decode_jpeg", "decode" },
     };
@@ -379,7 +382,7 @@ TEST(neighbours_are_not_the_input)
     f.threads = 4;
     f.loader_cores = 0.2; /* it sleeps, whatever the others do */
     set_stage(&f, 0, "image: sleep", 2000, 10);
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
 }
 
 /* A neighbour is no verdict where the answer is plain without it. */

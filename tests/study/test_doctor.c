@@ -145,7 +145,7 @@ TEST(sleeping_input_wants_more_workers)
     const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
     const leat_doctor_options options = { .rounds = 2, .steps = 12, .verify = 1 };
     examine(&job, &options);
-    expect(LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound");
+    expect(LEAT_VERDICT_INPUT_BOUND, "map: latency-bound");
     assert_int_equal(r.simulated, 1);
     /* Two threads sleep 1 ms for each of 8 rows. */
     assert_true(capacity(LEAT_PART_LOADER)->step_ms >= 3.5);
@@ -301,7 +301,7 @@ TEST(the_cpu_is_a_device_like_others)
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
     const struct job job = { "cpu", "sleep: 1", "{batches: 2}", "threads: 1" };
     examine(&job, &options);
-    expect(LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound");
+    expect(LEAT_VERDICT_INPUT_BOUND, "map: latency-bound");
     assert_true(r.shares[LEAT_SHARE_LAUNCH] == 0 && r.shares[LEAT_SHARE_SYNC] == 0);
     assert_true(r.shares[LEAT_SHARE_EXPOSED_COPY] == 0);
 }
@@ -327,7 +327,7 @@ TEST(a_given_step_is_a_device_of_its_own)
         assert_true(r.given_step_ms == ms && strstr(r.device, i < 2 ? "of 60 ms" : "of 4 ms"));
         assert_true(r.shares[LEAT_SHARE_EXPOSED_COPY] == 0);
         expect(i < 2 ? LEAT_VERDICT_COMPUTE_BOUND : LEAT_VERDICT_INPUT_BOUND,
-               i < 2 ? "" : "augment: latency-bound");
+               i < 2 ? "" : "map: latency-bound");
         assert_true(!suggestion("train.") && !suggestion("pipeline.batch"));
         if (i >= 2 && r.verdict.kind == LEAT_VERDICT_INPUT_BOUND)
             assert_non_null(suggestion("engine.threads="));

@@ -354,9 +354,9 @@ TEST(the_limit_is_marked)
         leat_part next;
         const char *loader, *step;
     } cases[] = {
-        { { .kind = LEAT_VERDICT_INPUT_BOUND }, LEAT_PART_STEP, "the limit", "next limit" },
-        { { .kind = LEAT_VERDICT_COMPUTE_BOUND }, LEAT_PART_LOADER, "next limit", "the limit" },
-        { { .kind = LEAT_VERDICT_LAUNCH_BOUND }, LEAT_PART_LOADER, "next limit", "the limit" },
+        { { .kind = LEAT_VERDICT_INPUT_BOUND }, LEAT_PART_STEP, "the limit", "limits next" },
+        { { .kind = LEAT_VERDICT_COMPUTE_BOUND }, LEAT_PART_LOADER, "limits next", "the limit" },
+        { { .kind = LEAT_VERDICT_LAUNCH_BOUND }, LEAT_PART_LOADER, "limits next", "the limit" },
         { { .kind = LEAT_VERDICT_INPUT_BOUND, .also = LEAT_VERDICT_COMPUTE_BOUND },
           LEAT_PART_NONE,
           "the limit",
@@ -367,7 +367,7 @@ TEST(the_limit_is_marked)
           "the limit" },
         { { .kind = LEAT_VERDICT_INPUT_BOUND, .cause = LEAT_CAUSE_NOT_OVERLAPPED },
           LEAT_PART_LOADER,
-          "next limit",
+          "limits next",
           "" },
         { { .kind = LEAT_VERDICT_INCONCLUSIVE }, LEAT_PART_NONE, "", "" },
     };
@@ -438,5 +438,5 @@ TEST(nothing_is_the_same_as_no_limit)
     r.verdict.kind = LEAT_VERDICT_INPUT_BOUND;
     r.next_limit = LEAT_PART_STEP;
     r.next_limit_step_ms = 2;
-    assert_non_null(strstr(screen_of("x.yaml", NULL), "<- same limit"));
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "<- the reason"));
 }

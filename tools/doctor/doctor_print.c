@@ -17,9 +17,8 @@ struct screen {
     const char *path;
     const leat_config *config;
     int32_t changes; /* how many at most */
-    bool
-        extras; /* what was tried in vain, how to try a change, what is paid once, the cost of spans */
-    bool brief; /* without the reason of a change, and the rule of the prediction */
+    bool extras;     /* what was tried in vain, what is paid once, the cost of spans */
+    bool brief; /* without the reason of a change, how to try it, and the rule of the prediction */
     bool names; /* each further change has a line */
 };
 
@@ -165,7 +164,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
         print_without_gain(to, r);
     if (s->extras && left_out(r))
         print_left_out(to, r);
-    if (s->extras)
+    if (!s->brief)
         print_try(to, r, s->changes);
 }
 

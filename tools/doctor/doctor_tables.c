@@ -145,10 +145,10 @@ static const char *mark_of(const leat_doctor_result *r, leat_part part, double m
     if (is_limit(r, part))
         return shared ? "  <- too few cores" : "  <- the limit";
     if (r->next_limit == part)
-        return "  <- next limit";
+        return "  <- limits next";
     /* The cores are what a part of the CPU is short of. */
     return shared && r->next_limit && ms > r->next_limit_step_ms && ms >= 0.8 * r->predicted_step_ms
-               ? "  <- same limit"
+               ? "  <- the reason"
                : "";
 }
 
@@ -198,14 +198,19 @@ static void print_check(FILE *to, const leat_doctor_result *r)
 
 static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
 {
+    bool copied = false; /* its time alone includes that of copies */
+    for (int32_t i = 0; i < r->n_capacities; i++)
+        copied |= r->capacities[i].part == LEAT_PART_COPY;
     fprintf(to, "\nwhat each part takes for a step of %.4g sample%s when it runs alone\n", r->batch,
             r->batch == 1 ? "" : "s");
     for (leat_part part = LEAT_PART_NONE + 1; part < LEAT_PART_STAGE; part++)
         for (int32_t i = 0; i < r->n_capacities; i++) {
             if (r->capacities[i].part != part || !is_shown(r, part))
                 continue;
-            print_part(to, r, leat_verdict_part(part)->text, r->capacities[i].step_ms,
-                       mark_of(r, part, r->capacities[i].step_ms));
+            print_part(to, r,
+                       copied && part == LEAT_PART_LOADER ? "the loader makes and copies a batch"
+                                                          : leat_verdict_part(part)->text,
+                       r->capacities[i].step_ms, mark_of(r, part, r->capacities[i].step_ms));
             if (part == LEAT_PART_LOADER) {
                 print_stage(to, r);
                 print_work(to, r);

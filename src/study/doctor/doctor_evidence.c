@@ -143,14 +143,10 @@ static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
         return;
     leat_doctor_evidence *e = add_evidence(out, "host_late", late, "share");
     const bool full = leat_facts_fills(f, f->run_cores + f->taken);
-    const char *why = longer >= 0.5 * late
-                          ? full ? "a step takes longer than alone: its threads wait for a core"
-                                 : "a step takes longer than alone: it shares memory or cores"
-                      : full ? "the thread that trains had no free core"
-                      : meter->other_start >= meter->other_host
-                          ? "its batch was there, but a step began late"
-                          : "between two steps the thread that trains did something else";
-    snprintf(e->text, sizeof e->text, "host is late: %s", why);
+    snprintf(e->text, sizeof e->text, "host is late: %s",
+             full                   ? "the threads that train had no free core"
+             : longer >= 0.5 * late ? "a step takes longer than alone, as it shares memory or cores"
+                                    : "the thread that trains did something else between steps");
 }
 
 /* What layers on other devices cost in a step of the whole. */

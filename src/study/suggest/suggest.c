@@ -136,6 +136,7 @@ static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggesti
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (!leat_arm_says(about->config, limits[i], "auto", true))
             snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=auto", limits[i]);
+    leat_suggest_cache_grow(about, out);
 }
 
 static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *out)

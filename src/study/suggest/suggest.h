@@ -89,6 +89,14 @@ typedef struct leat_suggest_place {
  * op. False: nothing decodes, the cache is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
 
+/* Fills what the cache of the changed config needs and gets; sample_bytes: -1, or as known. False: the config cannot be
+ * changed so. */
+bool leat_suggest_cache_memory(const leat_suggest_about *about,
+                               const leat_doctor_suggestion *change, leat_suggest_place *out);
+
+/* Adds to why what memory a larger cache takes. */
+void leat_suggest_cache_grow(const leat_suggest_about *about, leat_doctor_suggestion *change);
+
 /* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
 

@@ -161,6 +161,17 @@ static void say_memory(const leat_suggest_place *place, char *text, size_t size)
         snprintf(text, size, "%s; the limit is %s", takes, why);
 }
 
+void leat_suggest_cache_grow(const leat_suggest_about *about, leat_doctor_suggestion *s)
+{
+    leat_suggest_place place = { .sample_bytes = -1, .share = 1 };
+    const size_t n = strlen(s->why);
+    char memory[320];
+    if (!leat_suggest_cache_memory(about, s, &place))
+        return;
+    say_memory(&place, memory, sizeof memory);
+    leat_text(s->why + n, sizeof s->why - n, "; %s", memory);
+}
+
 /* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
 static bool runs_with_others(const leat_facts *f)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "study/trial.h"
 #include "suggest.h"
 
 enum { MOST_MAPS = 64, MOST_OPS = 64, PATH = 128 };
@@ -125,9 +126,7 @@ static bool gives_bytes(const leat_suggest_about *about, const char *section)
     leat_plan *plan = NULL;
     int rc = leat_config_copy(about->config, &config, NULL);
     leat_suggest_bytes_set(about, &change);
-    for (int32_t i = 0; i < change.n_set && rc == LEAT_OK; i++)
-        rc = leat_config_set(config, change.set[i], NULL);
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK && (rc = leat_trial_change(config, &change, NULL)) == LEAT_OK)
         rc = leat_plan_open(config, section, &plan, NULL);
     const int32_t t =
         rc == LEAT_OK ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;

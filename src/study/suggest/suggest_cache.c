@@ -13,6 +13,7 @@
 #include "leat/loader.h"
 #include "leat/op.h"
 #include "stage_lines.h"
+#include "study/trial.h"
 
 enum { TEXT = 4096, OPS_MOST = 32, STAGES_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 
@@ -254,29 +255,21 @@ static int64_t cached_bytes(const leat_plan *plan)
     return bytes;
 }
 
-static bool insert(leat_config *config, const leat_suggest_place *place)
-{
-    leat_doctor_suggestion change = { .stage = place->stage, .replaces = place->replaces };
-    memcpy(change.lines, place->lines, sizeof change.lines);
-    return leat_stage_lines_insert(config, &change, NULL) == LEAT_OK;
-}
-
-/* Opens the changed config and asks how much memory its cache gets. False: the config cannot be changed so. */
-static bool look_at_memory(const leat_suggest_about *about, const struct place *p,
-                           leat_suggest_place *out)
+bool leat_suggest_cache_memory(const leat_suggest_about *about,
+                               const leat_doctor_suggestion *change, leat_suggest_place *out)
 {
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     leat_budget *const budget = calloc(1, sizeof *budget);
     const bool good = budget && leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
-                      insert(config, out) && leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
+                      leat_trial_change(config, change, NULL) == LEAT_OK &&
+                      leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
                       leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
     if (good) {
         out->limit_bytes = budget->limit_bytes;
         out->left_bytes = budget->cache_bytes;
         out->is_auto = !strncmp(budget->limit_reason, "auto", 4);
         out->n_samples = leat_arm_samples(plan);
-        out->sample_bytes = sample_bytes(about->arm->plan, p);
         out->varies = out->sample_bytes < 0;
         if (out->varies)
             out->sample_bytes = cached_bytes(plan);
@@ -288,6 +281,16 @@ static bool look_at_memory(const leat_suggest_about *about, const struct place *
     leat_config_close(&config);
     free(budget);
     return good;
+}
+
+/* Asks how much memory the cache of the lines gets. False: the config cannot be changed so. */
+static bool look_at_memory(const leat_suggest_about *about, const struct place *p,
+                           leat_suggest_place *out)
+{
+    leat_doctor_suggestion change = { .stage = out->stage, .replaces = out->replaces };
+    memcpy(change.lines, out->lines, sizeof change.lines);
+    out->sample_bytes = sample_bytes(about->arm->plan, p);
+    return leat_suggest_cache_memory(about, &change, out);
 }
 
 /* There is a next stage: every pipeline has a batch. */
