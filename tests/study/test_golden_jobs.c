@@ -128,6 +128,8 @@ static bool is_right(const golden_job *job)
 {
     if (leat_verdict_find(job->verdict) == LEAT_VERDICT_ENVIRONMENT)
         return is_taken_away() || r.verdict.kind == LEAT_VERDICT_COMPUTE_BOUND;
+    if (r.verdict.kind == LEAT_VERDICT_WARM_UP && r.probe >= 0)
+        return false; /* a test of a few steps says nothing */
     return is_taken_away() || is_verdict(job);
 }
 

@@ -466,6 +466,8 @@ TEST(a_small_cache_gets_more_room)
             assert_string_equal(r.suggestions[0].set[0], cases[i].set);
             assert_int_equal(r.suggestions[0].n_set, 1);
             assert_true(r.suggestions[0].gain > 1);
+            assert_non_null(strstr(r.suggestions[0].why, " again in each epoch; it takes"));
+            assert_non_null(strstr(r.suggestions[0].why, " on average); the limit is "));
         }
         leat_arm_close(&arm);
     }

@@ -103,6 +103,7 @@ TEST(raw_pixels_are_told)
     static const char *const scaled[] = {
         "pipeline.map=[decode_jpeg, {resize: [16, 16]}, {normalize: {mean: 0.5, std: 0.25}}]",
         "pipeline.map=[decode_jpeg, {resize: [16, 16]}, {cast: float32}]",
+        "train.normalize={mean: 0.5, std: 0.25}",
         "train.model=[batch_norm, flatten, {dense: 10}]",
         "train.model=[flatten, layer_norm, {dense: 10}]",
     };
@@ -110,8 +111,10 @@ TEST(raw_pixels_are_told)
         expect_success(shell("$L %s", commands[i]));
         expect_in(out, note);
         expect_success(shell("$L %s --json", commands[i]));
-        if (i != 1)
+        if (i != 1) { /* as it stands, also in a list in brackets */
             expect_in(out, note);
+            expect_in(out, "the op `{normalize: {mean: 0.5, std: 0.25}}` to the end of its map");
+        }
     }
     for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
         expect_success(

@@ -55,14 +55,20 @@ TEST(a_gain_that_is_not_sure_is_a_range)
                                        .predicted_step_ms = 8 };
         strcpy(s->not_tried, r.n_suggestions == 2 ? "it needs other files" : "");
     }
-    const char *const text = screen_of("x.yaml", NULL);
+    r.suggestions[3].n_set = 0;
+    strcpy(r.suggestions[3].lines, "- cache");
+    strcpy(r.suggestions[3].where, "before `batch`");
+    const char *text = screen_of("x.yaml", NULL);
     assert_non_null(strstr(text, "  1. Title: +25 % samples/s, tried in short runs\n"));
     assert_non_null(strstr(text, "  2. Title: -18 % to +56 % samples/s, tried in short runs that "
                                  "disagree\n"));
     assert_non_null(strstr(text, "  3. Title: -18 % to 2.5 times the samples/s, only predicted"));
-    assert_non_null(
-        strstr(text, "  4. Title: -18 % to +56 %, tried in short runs that disagree\n"));
+    assert_non_null(strstr(text, "  4. Title: -18 % to +56 %, tried in short runs that disagree: "
+                                 "before `batch`,\n     write `- cache`\n"));
     assert_null(strstr(strstr(text, "  2. Title"), "ms per step"));
+    strcpy(r.suggestions[3].lines, "- map: cast\n- cache");
+    text = screen_of("x.yaml", NULL);
+    assert_non_null(strstr(text, "disagree; what to write:\n     --json FILE\n"));
 }
 
 /* The rest of the result stands. */

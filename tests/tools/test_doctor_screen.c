@@ -137,7 +137,7 @@ TEST(the_first_change_is_always_told)
         r.n_suggestions++;
         const char *const text = screen_of("examples/my-pictures.yaml", NULL);
         expect_a_screen(text);
-        if (!strstr(text, "- cache\n"))
+        if (!strstr(text, "- cache\n") || !strstr(text, "the loader makes and copies a batch"))
             fail_msg("%s", text);
         assert_non_null(
             strstr(text, "  2. Decode once: keep the decoded pictures in a cache: 2.97 times"));

@@ -198,10 +198,15 @@ static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[80], differs[40];
-    leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s%s%s", number, s->title,
-                      differs_text(s, differs), range_text(s, gain), how_known(s, false),
-                      s->n_set == 1 ? ": " : "", s->n_set == 1 ? s->set[0] : "");
+    char gain[80], differs[40], what[LEAT_DOCTOR_MAX_WHERE + 160] = "; what to write: --json FILE";
+    if (!s->n_set && !s->lines[0])
+        what[0] = 0;
+    else if (s->n_set == 1)
+        snprintf(what, sizeof what, ": %s", s->set[0]);
+    else if (!s->n_set && strlen(s->lines) < 128 && !strchr(s->lines, '\n'))
+        snprintf(what, sizeof what, ": %s, write `%.128s`", s->where, s->lines);
+    leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s%s", number, s->title,
+                      differs_text(s, differs), range_text(s, gain), how_known(s, false), what);
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,

@@ -28,7 +28,7 @@ json_t *leat_crossover_json(const leat_crossover_result *result, const char *pat
 void leat_doctor_tables_print(FILE *to, const leat_doctor_result *result, bool explained);
 /* The sentence of a figure; "": there is none of this name. */
 const char *leat_doctor_evidence_text(const leat_doctor_result *result, const char *name);
-/* One line: its title, the gain, and the value to set if it is one. */
+/* In short: its title, the gain, and what to write if that is one value or line. */
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *result, int32_t number);
 /* Prints a change as item `number` of a list; why: with the reason. doctor_print.c calls it. */
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number, bool why,
