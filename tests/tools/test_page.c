@@ -454,7 +454,10 @@ TEST(the_page_warns_as_the_screen_does)
         "\"measured_step_ms\": 10, \"samples_per_s\": 800, "
         "\"tried\": 2, \"tried_without_gain\": [\"engine.threads=1\", \"cache\"], "
         "\"left_out\": {\"no_memory\": 1, \"not_filled\": 0, \"no_time\": 2}, "
-        "\"suggestions\": [{\"title\": \"T\", \"why\": \"w\", \"differs\": \"the order is less "
+        "\"suggestions\": [{\"title\": \"U\", \"not_tried\": \"\", \"predicted_step_ms\": 8, "
+        "\"gain\": "
+        "0.25, \"gain_range\": [-0.18, 0.56]}, {\"title\": \"T\", \"why\": \"w\", \"differs\": "
+        "\"the order is less "
         "random\", \"set\": [], \"not_tried\": \"no time\", "
         "\"predicted_step_ms\": 5, \"gain\": 1, \"gain_range\": [0.5, 1.25]}]}");
     page_expect(text, "it held 25 % of the samples");
@@ -462,7 +465,10 @@ TEST(the_page_warns_as_the_screen_does)
     page_expect(text, "values are 0 to 255");
     page_expect(text, "engine.threads=1; cache");
     page_expect(text, "1 did not fit in memory, no time for 2 (--seconds)");
+    page_expect(text, "only predicted, not tried, because no time: 2.00× as fast, ");
     page_expect(text, "; likely 1.50× to 2.25×");
+    page_expect(text, ">tried in short runs that disagree: 0.82× to 1.56× as fast<");
+    page_expect(text, ">not sure<");
     page_expect(text, "the order is less random");
     leat_page_close(&page);
     free(text);

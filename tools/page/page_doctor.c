@@ -24,23 +24,28 @@ static double busy_share(const json_t *json)
     return NAN;
 }
 
-/* How many times as fast a change makes the job. The step alone does not tell: a change may be of the batch. */
-static double times_of(const json_t *json, const json_t *change)
+/* As many times as fast as the job is now: as measured, or as predicted. */
+static double gained(const json_t *change)
 {
-    const double gain = leat_fields_number(change, "gain");
-    return isnan(gain) ? leat_fields_number(json, "measured_step_ms") /
-                             leat_fields_number(change, "predicted_step_ms")
-                       : 1 + gain;
+    const double measured = leat_fields_number(change, "verified_gain");
+    return 1 + (isnan(measured) ? leat_fields_number(change, "gain") : measured);
 }
 
-/* As many times as fast as the job is now: as measured, or as predicted. */
-static double gained(const json_t *json, const json_t *change)
+/* Whether its range includes no gain, and nothing was measured since. */
+static bool is_unsure(const json_t *change)
 {
-    const double measured = leat_fields_number(change, "verified_gain"),
-                 verified = leat_fields_number(change, "verified_step_ms");
-    if (!(verified > 0))
-        return times_of(json, change);
-    return isnan(measured) ? leat_fields_number(json, "measured_step_ms") / verified : 1 + measured;
+    double low, high;
+    leat_fields_interval(change, "gain_range", &low, &high);
+    return low <= 0 && isnan(leat_fields_number(change, "verified_gain"));
+}
+
+static void say_range(const json_t *change, const char *before, char *text, size_t size)
+{
+    double low, high;
+    leat_fields_interval(change, "gain_range", &low, &high);
+    if (low < high)
+        leat_files_append(text, size, "%s%s to %s", before, leat_figure_times(1 + low).text,
+                          leat_figure_times(1 + high).text);
 }
 
 /* All figures are the job's as measured, times a ratio: that of two runs side by side, or of predictions. */
@@ -50,39 +55,37 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                  verified = leat_fields_number(from, "verified_step_ms"),
                  before = leat_fields_number(from, "before_step_ms"),
                  step = leat_fields_number(json, "measured_step_ms"),
-                 rate = leat_fields_number(json, "samples_per_s"), times = gained(json, from);
-    const bool simulated = json_is_true(json_object_get(json, "simulated"));
+                 rate = leat_fields_number(json, "samples_per_s"), times = gained(from);
+    const bool measured = verified > 0;
     const char *const why = leat_fields_text(from, "not_tried");
+    const size_t size = sizeof change->gain;
+    char *const gain = change->gain;
     if (!(then > 0))
         return;
-    const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
-    char *const gain = change->gain;
-    const size_t size = sizeof change->gain;
-    double low, high;
-    leat_fields_interval(from, "gain_range", &low, &high);
-    leat_files_append(gain, size, "%s%s%.60s: ",
-                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-                      : why        ? "only predicted, not tried"
-                      : low <= 0   ? "tried in short runs that disagree"
-                                   : "tried in short runs",
-                      why ? ", because " : "", why ? why : "");
-    if (!(verified > 0) && low <= 0 && low < high) {
-        leat_files_append(gain, size, "%s to %s as fast", leat_figure_times(1 + low).text,
-                          leat_figure_times(1 + high).text);
+    snprintf(gain, size, "%s%s%.60s: ",
+             measured
+                 ? leat_fields_true(json, "simulated") ? "measured (simulated device)" : "measured"
+             : why             ? "only predicted, not tried"
+             : is_unsure(from) ? "tried in short runs that disagree"
+                               : "tried in short runs",
+             why ? ", because " : "", why ? why : "");
+    if (is_unsure(from)) {
+        say_range(from, "", gain, size);
+        leat_files_append(gain, size, " as fast");
         return;
     }
     leat_files_append(gain, size, "%s as fast, %s instead of %s per step",
-                      leat_figure_times(times).text, leat_figure_unit(ms, "ms").text,
+                      leat_figure_times(times).text,
+                      leat_figure_unit(measured ? step * verified / before : then, "ms").text,
                       leat_figure_unit(step, "ms").text);
     if (rate > 0)
         leat_files_append(gain, size, ", %s instead of %s samples/s",
                           leat_figure_number(rate * times).text, leat_figure_number(rate).text);
-    if (!(verified > 0) && why && low < high)
-        leat_files_append(gain, size, "; likely %s to %s", leat_figure_times(1 + low).text,
-                          leat_figure_times(1 + high).text);
-    if (verified > 0)
+    if (measured)
         leat_files_append(gain, size, " (predicted: %s)",
-                          leat_figure_times(times_of(json, from)).text);
+                          leat_figure_times(1 + leat_fields_number(from, "gain")).text);
+    else if (why)
+        say_range(from, "; likely ", gain, size);
 }
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
@@ -129,18 +132,15 @@ static void facts(const json_t *json, leat_answer *out)
     char note[200];
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
                         *const wall = json_object_get(json, "next_limit");
-    const bool verified = leat_fields_number(first, "verified_step_ms") > 0;
-    const double times = gained(json, first);
+    const double times = gained(first);
     leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
                      "after the warm-up");
     step_fact(json, out);
-    double low, high;
-    leat_fields_interval(first, "gain_range", &low, &high);
-    if (times > 1 && !verified && low <= 0)
-        leat_answer_fact(out, "Change 1", "not sure", "tried or predicted, but may gain nothing");
+    if (is_unsure(first))
+        leat_answer_fact(out, "Change 1", "not sure", "it may gain nothing");
     else if (times > 1)
         leat_answer_fact(out, "Change 1", leat_figure_times(times).text,
-                         verified                               ? "as fast, measured"
+                         leat_fields_number(first, "verified_step_ms") > 0 ? "as fast, measured"
                          : leat_fields_text(first, "not_tried") ? "as fast, only predicted"
                                                                 : "as fast, tried in short runs");
     else if (leat_fields_number(json, "tried") > 0)
