@@ -369,6 +369,14 @@ static double mostly_placed(const leat_facts *f)
     return placed >= HOST.moderate && placed >= 0.5 * (1 - f->meter.busy) ? placed : 0;
 }
 
+static const char UNEVEN[] = "slow samples hold up the batches behind them";
+
+static void say_uneven(const leat_facts *f, const char *why, leat_diagnosis *d)
+{
+    say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_ORDERING, severity_of(f->meter.input_wait, INPUT),
+        why);
+}
+
 static const char DRIVER_STARVED[] = "workers took the core of the thread that feeds the device";
 
 static void say_driver_starved(const leat_facts *f, const char *why, leat_diagnosis *d)
@@ -393,8 +401,7 @@ static void say_slower_step(const leat_facts *f, const char *unused, leat_diagno
     else if (leat_facts_fills(f, f->run_cores))
         say_driver_starved(f, DRIVER_STARVED, d);
     else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
-        say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_ORDERING, severity_of(wait, INPUT),
-            "the loader keeps up on average, but batches come unevenly");
+        say_uneven(f, UNEVEN, d);
     else if (waits_for_host(f))
         say_step(f, NULL, d);
     else
@@ -525,6 +532,17 @@ static bool is_unsure(const leat_facts *f)
            !(slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH));
 }
 
+/* The job is slower than each part, as the wait for single slow samples explains: whether other samples come faster than
+ * steps does not matter then. */
+static bool comes_unevenly(const leat_facts *f)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const double slower = m.loader > m.step ? m.loader : m.step;
+    return !f->on_host && !is_taken(f) && !reaches(f->of_step) && !reaches(f->of_loader) &&
+           f->meter.input_wait >= WAIT_COUNTS && m.uneven >= EXPLAINS * slower &&
+           leat_facts_ns(f, f->run.value) <= EXPLAINS * m.uneven;
+}
+
 static bool reaches_step(const leat_facts *f)
 {
     return reaches(f->of_step);
@@ -597,6 +615,7 @@ struct rule {
 static const struct rule overlapped[] = {
     { calls_take_turns, say_turns,
       "small batches and the step are faster alone: the host's calls for both take turns" },
+    { comes_unevenly, say_uneven, UNEVEN },
     { is_unsure, say_unclear, NULL },
     { reaches_step, say_step, NULL },
     { reaches_slower_loader, say_input, "the device waits for batches" },

@@ -119,6 +119,29 @@ TEST(uneven_batches_are_input)
     assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
 }
 
+/* Slower than each part, whichever of them is slower: one batch of 25 takes 25 ms, and two are made in advance. */
+TEST(slow_samples_are_input)
+{
+    int64_t gaps[100];
+    for (int i = 0; i < 100; i++)
+        gaps[i] = i % 25 == 12 ? 25000000 : 200000;
+    for (int slower = 0; slower < 2; slower++) {
+        leat_facts f = facts_of(2, 1.192, slower ? 1 : 1.3);
+        f.gap_ns = gaps;
+        f.n_gaps = 100;
+        f.window = 2;
+        f.run = within(rate_of(leat_forecast_of(&f).uneven * 1e-6), 0.01);
+        f.of_loader = within(f.run.value / f.loader.value, 0.01);
+        f.of_step = within(f.run.value / f.step.value, 0.01);
+        f.loader_of_step =
+            within(f.loader.value / f.step.value, 0.3); /* which is slower is not sure */
+        f.meter.input_wait = 1 - f.of_step.value;
+        assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
+        f.n_gaps = 0; /* nothing explains it */
+        assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
+    }
+}
+
 TEST(without_prefetch_times_add_up)
 {
     leat_facts f = facts_of(10, 5, 5);
