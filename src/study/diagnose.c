@@ -369,7 +369,7 @@ static double mostly_placed(const leat_facts *f)
     return placed >= HOST.moderate && placed >= 0.5 * (1 - f->meter.busy) ? placed : 0;
 }
 
-static const char UNEVEN[] = "slow samples hold up the batches behind them";
+static const char UNEVEN[] = "batches come unevenly: slow samples hold up those behind them";
 
 static void say_uneven(const leat_facts *f, const char *why, leat_diagnosis *d)
 {
