@@ -42,6 +42,7 @@ typedef struct leat_decision {
 typedef struct leat_budget {
     int64_t limit_bytes;    /* engine.memory, or what auto chose */
     char limit_reason[320]; /* the rule that set the limit */
+    int32_t limit_is_auto;  /* it depends on the memory that was free */
     int64_t total_bytes;    /* of all rows except mapped ones; at most limit_bytes */
     int64_t least_bytes;    /* minimum engine.memory for this plan */
     int32_t n_rows;

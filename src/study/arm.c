@@ -471,7 +471,7 @@ static int64_t on_device(const leat_budget *budget)
  * arms are smaller; otherwise each has the same size. */
 static int64_t cache_of(const leat_budget *budget)
 {
-    return strncmp(budget->limit_reason, "auto", 4) != 0 ? budget->cache_bytes : 0;
+    return budget->limit_is_auto ? 0 : budget->cache_bytes;
 }
 
 static void set_limit(leat_arm_memory *out, int64_t limit, const char *reason)

@@ -368,14 +368,14 @@ TEST(caches_of_all_arms_must_fit)
     world.trainer_bytes = 40000000;
     world.loader_bytes = 10000000;
     world.cache_bytes = 20000000;
-    world.memory_reason = "engine.memory";
+    world.limit_is_auto = false;
     world.limit_bytes = 150000000;
     must_compare(PREFETCH "=0,2", NULL); /* 2 * 40 + 3 * 10 + 2 * 20 */
     world.limit_bytes--;
     assert_int_equal(compare(PREFETCH "=0,2", NULL, &err), LEAT_E_NOMEM);
     if (!strstr(err.message, "trainers 80.0 MB (2 at a time), a loader 30.0 MB, caches 40.0 MB; "))
         fail_msg("%s", err.message);
-    world.memory_reason = "auto: 1/4 of it";
+    world.limit_is_auto = true;
     must_compare(PREFETCH "=0,2", NULL);
     world.limit_bytes = 129999999; /* 2 * 40 + (3 * 10 + 20) */
     assert_int_equal(compare(PREFETCH "=0,2", NULL, &err), LEAT_E_NOMEM);
@@ -385,7 +385,7 @@ TEST(caches_of_all_arms_must_fit)
 TEST(caches_beside_a_device_must_fit)
 {
     leat_error err = { 0 };
-    world.memory_reason = "engine.memory";
+    world.limit_is_auto = false;
     world.trainer_bytes = (int64_t)1 << 58; /* no host has as much */
     world.cache_bytes = 1000;
     must_compare(PREFETCH "=0,2", NULL);

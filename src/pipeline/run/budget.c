@@ -355,7 +355,8 @@ static void set_limit(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const leat_machine *const m = &d->facts->machine;
-    if (d->plan->engine.memory >= 0) {
+    b->limit_is_auto = d->plan->engine.memory < 0;
+    if (!b->limit_is_auto) {
         b->limit_bytes = d->plan->engine.memory;
         snprintf(b->limit_reason, sizeof b->limit_reason, "set by engine.memory");
         return;

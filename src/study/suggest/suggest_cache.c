@@ -268,7 +268,7 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
     if (good) {
         out->limit_bytes = budget->limit_bytes;
         out->left_bytes = budget->cache_bytes;
-        out->is_auto = !strncmp(budget->limit_reason, "auto", 4);
+        out->is_auto = budget->limit_is_auto;
         out->n_samples = leat_arm_samples(plan);
         out->varies = out->sample_bytes < 0;
         if (out->varies)

@@ -188,6 +188,7 @@ TEST(auto_takes_a_share_of_the_machine)
     assert_int_equal(b.limit_bytes, (int64_t)1 << 32);
     assert_int_equal(b.prefetch_most, LEAT_PREFETCH_MOST);
     assert_non_null(strstr(b.limit_reason, "the test"));
+    assert_true(b.limit_is_auto);
     assert_string_equal(b.decisions[0].name, "threads");
     assert_string_equal(b.decisions[0].reason, "because");
 
