@@ -98,18 +98,17 @@ static void print_arm(const leat_compare_arm *arm, bool first)
 /* Prints the sentence with its verdict in colour. */
 static void print_sentence(const leat_compare_arm *arm)
 {
+    char details[LEAT_VERDICT_DETAILS];
     const leat_verdict_row *const row = leat_verdict_about(arm->verdict.kind);
-    const char *const verdict = strstr(arm->sentence, row->name);
     const leat_terminal_colour colour = arm->verdict.kind == LEAT_VERDICT_INCONCLUSIVE
                                             ? LEAT_TERMINAL_PLAIN
                                         : row->tone == LEAT_TONE_GOOD ? LEAT_TERMINAL_GREEN
                                                                       : LEAT_TERMINAL_YELLOW;
-    const int before = verdict ? (int)(verdict - arm->sentence) : 0;
-    const int length = verdict ? (int)strlen(row->name) : 0;
-    leat_terminal_paint(
-        2, "%s: %.*s%s%.*s%s%s", leat_terminal_name(arm->name), before, arm->sentence,
-        leat_terminal_colour_text(stdout, colour), length, arm->sentence + before,
-        leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), arm->sentence + before + length);
+    leat_terminal_paint(2, "%s: %s%s%s%s%s: %s", leat_terminal_name(arm->name),
+                        arm->simulated ? "simulated, " : "",
+                        leat_terminal_colour_text(stdout, colour), row->name,
+                        leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
+                        leat_verdict_details(&arm->verdict, details), arm->why);
 }
 
 static void print_speed(const leat_compare_arm *arm)

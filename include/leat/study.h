@@ -64,7 +64,8 @@ typedef struct leat_compare_arm {
      * it, or there is no cache. */
     double uncached;
     leat_verdict verdict;
-    char sentence[592]; /* what limited this arm, with its numbers */
+    char why[560];      /* the reason, with its numbers */
+    char sentence[704]; /* the verdict and the reason */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {

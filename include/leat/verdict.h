@@ -240,7 +240,7 @@ typedef enum leat_severity {
 #undef LEAT_SEVERITY_ENUM
 } leat_severity;
 
-enum { LEAT_VERDICT_LABEL = 72 }; /* bytes of its label */
+enum { LEAT_VERDICT_LABEL = 72, LEAT_VERDICT_DETAILS = 112 }; /* bytes of its label and its details */
 
 typedef struct leat_verdict {
     leat_verdict_kind kind;
@@ -269,6 +269,11 @@ LEAT_API leat_severity leat_verdict_find_severity(const char *name);
 
 /* Writes where and why: "decode: latency-bound", "ordering", "2.dense on cpu"; "": nothing is known. Returns text. */
 LEAT_API const char *leat_verdict_label(const leat_verdict *verdict, char text[LEAT_VERDICT_LABEL]);
+
+/* Writes what follows the verdict's name in a line: " (pageable), and compute-bound within 5 %"; "": nothing. Returns
+ * text. */
+LEAT_API const char *leat_verdict_details(const leat_verdict *verdict,
+                                          char text[LEAT_VERDICT_DETAILS]);
 
 /* The verdict in whole sentences without numbers. Returns text. */
 LEAT_API const char *leat_verdict_sentence(const leat_verdict *verdict, char *text, size_t size);

@@ -39,34 +39,24 @@ static ratio ratio_of(double value)
 
 /* --- one arm --------------------------------------------------------------------------------- */
 
-/* "transfer-bound (pageable), and compute-bound within 5 %". */
-static void name_verdict(const leat_verdict *v, char *text, size_t size)
-{
-    char label[LEAT_VERDICT_LABEL];
-    const bool labelled = leat_verdict_label(v, label)[0];
-    const int n = snprintf(text, size, "%s%s%s%s", leat_verdict_about(v->kind)->name,
-                           labelled ? " (" : "", label, labelled ? ")" : "");
-    if (v->also)
-        snprintf(text + n, size - (size_t)n, ", and %s within 5 %%",
-                 leat_verdict_about(v->also)->name);
-}
-
 void leat_compare_words_arm(leat_compare_arm *arm, const leat_facts *facts)
 {
     const leat_meter *m = &arm->meter;
-    char verdict[120];
+    char details[LEAT_VERDICT_DETAILS];
     leat_diagnosis d;
     leat_diagnose(facts, &d);
     arm->verdict = d.verdict;
-    name_verdict(&d.verdict, verdict, sizeof verdict);
-    snprintf(arm->sentence, sizeof arm->sentence,
-             "%s%s: %s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, "
-             "input wait %s, exposed copy %s, other %s)",
-             arm->simulated ? "simulated, " : "", verdict, d.why,
+    snprintf(arm->why, sizeof arm->why,
+             "%s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, input wait %s, "
+             "exposed copy %s, other %s)",
+             d.why,
              leat_figure_rate(m->samples_per_s).text, leat_figure_rate(arm->loader.value).text,
              leat_figure_rate(arm->step.value).text, percent_of(m->busy).text,
              percent_of(m->input_wait).text, percent_of(m->exposed_copy).text,
              percent_of(m->other).text);
+    snprintf(arm->sentence, sizeof arm->sentence, "%s%s%s: %s",
+             arm->simulated ? "simulated, " : "", leat_verdict_about(d.verdict.kind)->name,
+             leat_verdict_details(&d.verdict, details), arm->why);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */

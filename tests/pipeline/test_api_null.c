@@ -344,7 +344,7 @@ TEST(trainers)
 
 TEST(verdicts)
 {
-    char text[LEAT_VERDICT_LABEL] = "x";
+    char text[LEAT_VERDICT_DETAILS] = "x";
     for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
         assert_string_equal(leat_verdict_about((leat_verdict_kind)far_off[i])->name, "");
         assert_string_equal(leat_verdict_part((leat_part)far_off[i])->word, "");
@@ -358,6 +358,7 @@ TEST(verdicts)
     assert_int_equal(leat_verdict_find_share(NULL), LEAT_N_SHARES);
     assert_int_equal(leat_verdict_find_severity(NULL), LEAT_SEVERITY_NONE);
     assert_string_equal(leat_verdict_label(NULL, text), "");
+    assert_string_equal(leat_verdict_details(NULL, text), "");
     assert_string_equal(leat_verdict_sentence(NULL, text, sizeof text), "");
     assert_null(leat_verdict_sentence(NULL, NULL, 0));
 }

@@ -64,7 +64,9 @@ static void assert_verdict(leat_compare_arm *arm, double taken, const char *verd
     if (strcmp(got, verdict) != 0)
         fail_msg("%s, not %s: %s", got, verdict, arm->sentence);
     assert_has(arm->sentence, says);
-    assert_true(strlen(arm->sentence) < sizeof arm->sentence - 1); /* not cut */
+    assert_true(strlen(arm->why) < sizeof arm->why - 1); /* not cut */
+    assert_true(strlen(arm->sentence) < sizeof arm->sentence - 1);
+    assert_has(arm->sentence, arm->why);
 }
 
 TEST(slack_decides)

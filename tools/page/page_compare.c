@@ -48,14 +48,6 @@ static double step_ms(const json_t *json, const json_t *arm)
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-/* What follows the verdict in a sentence: "simulated, VERDICT: nothing overlaps". */
-static const char *without_verdict(const char *sentence, const char *verdict)
-{
-    const char *const at = sentence ? strstr(sentence, verdict) : NULL;
-    const char *const rest = at ? at + strlen(verdict) : NULL;
-    return rest && rest - sentence < 48 && !strncmp(rest, ": ", 2) && rest[2] ? rest + 2 : sentence;
-}
-
 /* The end of the first "path=value" of an arm's name: a comma outside all brackets, or the end of the text. */
 static const char *end_of_value(const char *name)
 {
@@ -98,7 +90,7 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
     char note[200] = "";
     leat_answer_verdict(out, verdict, NULL, NULL);
     out->sentence = leat_fields_text(json, "summary");
-    out->more = without_verdict(leat_fields_text(first, "sentence"), verdict);
+    out->more = leat_fields_text(first, "why");
     if (out->sentence && !strcmp(out->sentence, leat_fields_text_or(first, "sentence", "")))
         out->sentence = NULL;
     out->device = leat_fields_text(first, "device");

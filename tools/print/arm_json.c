@@ -34,5 +34,6 @@ void leat_arm_add(json_t *list, const leat_compare_arm *arm)
     leat_json_text(one, "label", leat_verdict_label(&arm->verdict, label));
     leat_json_text(one, "severity", leat_verdict_severity(arm->verdict.severity));
     leat_json_text(one, "also", leat_verdict_about(arm->verdict.also)->name);
+    leat_json_text(one, "why", arm->why);
     leat_json_text(one, "sentence", arm->sentence);
 }
