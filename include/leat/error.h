@@ -48,6 +48,7 @@ typedef struct leat_error {
     char path[128];       /* place in the config: "pipeline[1].map[0].random_crop.size" */
     int64_t record;       /* number in the source, see leat_plan_record_text() */
     char op[48];          /* "decode_jpeg" */
+    int32_t not_finite;   /* 1: the cause is a value that is NaN or infinite */
 } leat_error;
 
 /* Name of a code as written in this header ("LEAT_E_IO"), or "LEAT_E_?"; static storage. */

@@ -154,7 +154,8 @@ typedef struct leat_row_error {
     uint64_t replacement;   /* the record used instead; 0 if masked */
     int32_t replaced;       /* 1: replaced, 0: masked */
     int32_t code;           /* LEAT_E_* */
-    char message[464];      /* what failed and where; truncated */
+    int32_t not_finite;     /* as of leat_error */
+    char message[460];      /* what failed and where; truncated */
 } leat_row_error;
 
 #define LEAT_BATCH_ERRORS 64 /* bad rows listed per batch */

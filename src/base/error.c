@@ -38,7 +38,7 @@ const char *leat_code_text(int code)
 
 static void forget_place(leat_error *err)
 {
-    err->line = err->column = 0;
+    err->line = err->column = err->not_finite = 0;
     err->file[0] = err->path[0] = err->op[0] = 0;
     err->record = -1;
 }

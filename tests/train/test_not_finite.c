@@ -102,7 +102,7 @@ static void plant_everywhere(const char *model, const char *rest, uint64_t seed)
         const float was = x[at];
         x[at] = values[k];
         for (int train = 0; train < 2; train++)
-            if (step(&f, x, train) != LEAT_E_DATA || !strstr(f.err.message, "not a finite number"))
+            if (step(&f, x, train) != LEAT_E_DATA || !f.err.not_finite)
                 fail_msg("%s, %s: %g at %zu is not seen, train %d: %s", model, rest,
                          (double)values[k], at, train, f.err.message);
         x[at] = was;

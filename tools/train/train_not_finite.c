@@ -15,11 +15,6 @@ static int64_t eval_batches(const leat_train_run *t)
     return n < 0 ? 0 : n;
 }
 
-static bool is_about_a_value(const char *message)
-{
-    return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
-}
-
 /* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
  * masked or replaced, it is taken from their list. */
 static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
@@ -36,10 +31,10 @@ static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_err
             leat_batch_release(batch);
     }
     if (rc < 0)
-        found = is_about_a_value(err->message);
+        found = err->not_finite;
     const int32_t n_listed = loader ? leat_loader_errors(loader, list, LISTED) : 0;
     for (int32_t i = 0; i < n_listed && !found; i++)
-        if ((found = is_about_a_value(list[i].message)))
+        if ((found = list[i].not_finite))
             leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
     leat_loader_close(&loader);
     return found;
@@ -102,7 +97,7 @@ int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int
 {
     char what[400], records[RECORDS_SHOWN * 22 + 64];
     leat_error why = { 0 };
-    if (!strstr(err->message, "not a finite number"))
+    if (!err->not_finite)
         return rc;
     t->diverged = true;
     snprintf(what, sizeof what, "%.399s", err->message);

@@ -105,7 +105,8 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
                            .record = leat_order_record(&plan->order, sample),
                            .epoch = epoch,
                            .replaced = plan->on_error == LEAT_ON_ERROR_REPLACE,
-                           .code = err->code };
+                           .code = err->code,
+                           .not_finite = err->not_finite };
     if (plan->on_error == LEAT_ON_ERROR_FAIL || !is_of_record(err->code))
         return err->code;
     snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
@@ -160,6 +161,7 @@ void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot)
               "the limit: %s",
               (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
     slot->error.record = (int64_t)last->record;
+    slot->error.not_finite = last->not_finite;
 }
 
 void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch)

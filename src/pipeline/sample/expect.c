@@ -37,11 +37,15 @@ static int check_classes(const leat_expect *expect, const char *name, leat_dtype
 static int check_finite(const char *name, const float *row, size_t n, int64_t batch,
                         leat_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(row[i]))
-            return leat_fail(err, LEAT_E_DATA, "'%s': value %zu is %s (batch %lld)", name, i,
-                             isnan(row[i]) ? "NaN" : "infinite", (long long)batch);
-    return LEAT_OK;
+    size_t i = 0;
+    while (i < n && isfinite(row[i]))
+        i++;
+    if (i == n)
+        return LEAT_OK;
+    leat_fail(err, LEAT_E_DATA, "'%s': value %zu is %s (batch %lld)", name, i,
+              isnan(row[i]) ? "NaN" : "infinite", (long long)batch);
+    err->not_finite = 1;
+    return LEAT_E_DATA;
 }
 
 static int check_weights(const char *name, const float *row, size_t n, int64_t batch,

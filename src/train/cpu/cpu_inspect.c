@@ -52,16 +52,25 @@ static bool rows_are_finite(const leat_net *net, int64_t first, int64_t n)
     return true;
 }
 
+static int mark(leat_error *err)
+{
+    if (err)
+        err->not_finite = 1;
+    return LEAT_E_DATA;
+}
+
 static const char no_loss[] = "the loss is not a finite number";
 
 static int say_input(const leat_net *net, leat_error *err)
 {
-    return net->model->first
-               ? leat_fail(err, LEAT_E_DATA,
-                           "%s, because the output of layer '%s' is not: look at that layer, at "
-                           "those before it, and at the model's input",
-                           no_loss, net->model->layers[net->model->first - 1].name)
-               : leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", no_loss);
+    if (net->model->first)
+        leat_fail(err, LEAT_E_DATA,
+                  "%s, because the output of layer '%s' is not: look at that layer, at those "
+                  "before it, and at the model's input",
+                  no_loss, net->model->layers[net->model->first - 1].name);
+    else
+        leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", no_loss);
+    return mark(err);
 }
 
 int leat_cpu_check_input(const leat_cpu_call *call)
@@ -76,9 +85,11 @@ static int say(const leat_net *net, int32_t first, leat_error *err)
     const leat_program *program = net->job.program->program;
     const int32_t layer = first < program->n_forward ? program->ops[first].layer : -1;
     if (layer < 0)
-        return leat_fail(err, LEAT_E_DATA, "%s, although the outputs of all layers are", no_loss);
-    return leat_fail(err, LEAT_E_DATA, "%s: the first output that is not is that of layer '%s'",
-                     no_loss, net->model->layers[layer].name);
+        leat_fail(err, LEAT_E_DATA, "%s, although the outputs of all layers are", no_loss);
+    else
+        leat_fail(err, LEAT_E_DATA, "%s: the first output that is not is that of layer '%s'",
+                  no_loss, net->model->layers[layer].name);
+    return mark(err);
 }
 
 /* --- what a finite loss does not show -------------------------------------------------------- */
@@ -98,12 +109,14 @@ int leat_cpu_check_conv(const leat_cpu_call *call, const leat_cpu_pack *pack, co
     if (x * (double)pack->largest * products + b < conv_limit)
         return LEAT_OK;
     if (!isfinite(x))
-        return leat_fail(call->err, LEAT_E_DATA,
-                         "its input is not a finite number: look at the layers before it");
-    return leat_fail(call->err, LEAT_E_DATA,
-                     "its output is not a finite number, or nearly so: the input reaches %.3g, the "
-                     "weights %.3g, the bias %.3g",
-                     x, (double)pack->largest, b);
+        leat_fail(call->err, LEAT_E_DATA,
+                  "its input is not a finite number: look at the layers before it");
+    else
+        leat_fail(call->err, LEAT_E_DATA,
+                  "its output is not a finite number, or nearly so: the input reaches %.3g, the "
+                  "weights %.3g, the bias %.3g",
+                  x, (double)pack->largest, b);
+    return mark(call->err);
 }
 
 static size_t bad_gradient(const leat_net *net)
@@ -124,33 +137,44 @@ static const char *layer_of(const leat_net *net, int32_t param)
     return net->model->layers[net->model->params[param].layer].name;
 }
 
-static int say_gradient(const leat_net *net, size_t at, leat_error *err)
+static void say_gradient(const leat_net *net, size_t at, leat_error *err)
 {
     int32_t param = 0;
     for (int32_t i = 0; i < net->model->n_params; i++)
         if (net->model->params[i].spec->trained && net->grad[i].at <= at &&
             at < net->grad[i].at + net->grad[i].n)
             param = i;
-    return leat_fail(err, LEAT_E_DATA, "the gradient of layer '%s' is not a finite number",
-                     layer_of(net, param));
+    leat_fail(err, LEAT_E_DATA, "the gradient of layer '%s' is not a finite number",
+              layer_of(net, param));
+}
+
+/* A parameter that is not finite after the update, or its state; -1: all are. */
+static int32_t bad_param(const leat_net *net)
+{
+    int32_t i = 0;
+    while (i < net->team.n_at_work && net->scratch[i].bad_param < 0)
+        i++;
+    return i < net->team.n_at_work ? net->scratch[i].bad_param : -1;
 }
 
 int leat_cpu_check_update(const leat_net *net, leat_error *err)
 {
     const size_t at = bad_gradient(net);
+    const int32_t param = bad_param(net);
     if (net->bad_norm >= 0)
-        return leat_fail(err, LEAT_E_DATA,
-                         "the variance of the values that layer '%s' reads is not a finite number",
-                         net->model->layers[net->bad_norm].name);
-    if (at != SIZE_MAX)
-        return say_gradient(net, at, err);
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].bad_param >= 0)
-            return leat_fail(err, LEAT_E_DATA,
-                             "after the update a weight of layer '%s', or the optimizer's state of "
-                             "one, is not a finite number",
-                             layer_of(net, net->scratch[i].bad_param));
-    return LEAT_OK;
+        leat_fail(err, LEAT_E_DATA,
+                  "the variance of the values that layer '%s' reads is not a finite number",
+                  net->model->layers[net->bad_norm].name);
+    else if (at != SIZE_MAX)
+        say_gradient(net, at, err);
+    else if (param >= 0)
+        leat_fail(err, LEAT_E_DATA,
+                  "after the update a weight of layer '%s', or the optimizer's state of one, is "
+                  "not a finite number",
+                  layer_of(net, param));
+    else
+        return LEAT_OK;
+    return mark(err);
 }
 
 int leat_cpu_find_bad(leat_net *net, leat_error *err)

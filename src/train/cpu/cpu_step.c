@@ -294,7 +294,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
         return leat_fail_as(err, &net->error);
     for (int32_t i = 0; i < net->team.n_at_work; i++)
         if (net->scratch[i].rc < 0)
-            return leat_fail(err, net->scratch[i].rc, "%s", net->scratch[i].error.message);
+            return leat_fail_as(err, &net->scratch[i].error);
     if (how->train && !leat_cpu_loss_is_finite(net)) {
         net->packs_stale = false;
         net->folds_stale = true;
