@@ -13,6 +13,7 @@ int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const ch
         va_list args;
         err->code = code;
         err->offset = offset;
+        err->what = 0;
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);

@@ -21,6 +21,7 @@ enum {
 typedef struct leat_format_error {
     int code;
     uint64_t offset; /* of the error, in the file or buffer */
+    int what;        /* where in `text` it begins after the place; 0: nowhere else */
     char text[512];  /* what, where (file, record, offset) and what to do */
 } leat_format_error;
 

@@ -333,7 +333,7 @@ static void settle(const char *side, const struct stat *data, leat_index *index)
 static int open_or_build(const char *path, const char *side, const struct stat *data,
                          unsigned flags, leat_index *out, leat_format_error *err)
 {
-    leat_format_error why = { LEAT_FORMAT_STALE, 0, "rebuild requested" };
+    leat_format_error why = { .code = LEAT_FORMAT_STALE, .text = "rebuild requested" };
     struct stat after;
     if (!(flags & LEAT_INDEX_REBUILD)) {
         if (open_side(side, data, flags, out, &why) == LEAT_FORMAT_OK)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -337,11 +338,14 @@ static int say_where(const leat_tfrecord_reader *reader, const leat_format_error
                      leat_format_error *out)
 {
     const int advise = what->code == LEAT_FORMAT_BAD && !(reader->flags & LEAT_TFRECORD_RESYNC);
-    return leat_format_fail(out, what->code, reader->next_offset,
-                            "%s: record %llu at byte %llu%s: %.300s%s", reader->path,
-                            (ull)reader->next_record, (ull)reader->next_offset,
-                            reader->decompressor ? " of the decompressed data" : "", what->text,
-                            advise ? "; `leat repair` writes a copy of the valid records" : "");
+    leat_format_fail(out, what->code, reader->next_offset,
+                     "%s: record %llu at byte %llu%s: ", reader->path, (ull)reader->next_record,
+                     (ull)reader->next_offset,
+                     reader->decompressor ? " of the decompressed data" : "");
+    out->what = (int)strlen(out->text);
+    snprintf(out->text + out->what, sizeof out->text - (size_t)out->what, "%.300s%s", what->text,
+             advise ? "; `leat repair` writes a copy of the valid records" : "");
+    return what->code;
 }
 
 /* There is no resync in decompressed data: damage to the compressed file shows as a wrong checksum. Other

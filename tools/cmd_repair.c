@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat repair: copies the intact records of a damaged TFRecord file, and lists the lost ones. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "command.h"
@@ -36,16 +35,6 @@ struct repair {
     uint64_t lost_bytes, records, bytes;
 };
 
-/* The message without its position, which is printed separately. */
-static const char *reason_of(const struct repair *r, const char *text)
-{
-    const size_t length = strlen(r->path);
-    const char *const at = strncmp(text, r->path, length) ? text : text + length;
-    const char *const place = strstr(at, " at byte "), *const end =
-                                                           place ? strstr(place, ": ") : NULL;
-    return end ? end + 2 : at;
-}
-
 /* bytes: 0: not known. */
 static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t bytes,
                       const leat_format_error *why)
@@ -55,14 +44,14 @@ static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t b
     leat_json_int(one, "record", (int64_t)record);
     leat_json_int(one, "offset", (int64_t)at);
     leat_json_add(one, "bytes", bytes ? json_integer((int64_t)bytes) : json_null());
-    leat_json_text(one, "why", reason_of(r, why->text));
+    leat_json_text(one, "why", why->text + why->what);
     r->lost_bytes += bytes;
     if (bytes)
         snprintf(range, sizeof range, "to %llu (%llu)", (unsigned long long)(at + bytes - 1),
                  (unsigned long long)bytes);
     if (!leat_json_to_stdout(r->o->json))
         printf("lost: record %llu, bytes %llu %s: %s\n", (unsigned long long)record,
-               (unsigned long long)at, range, leat_terminal_name(reason_of(r, why->text)));
+               (unsigned long long)at, range, leat_terminal_name(why->text + why->what));
 }
 
 /* Copies intact records until the end. A compressed file cannot be read after its first damage. */
