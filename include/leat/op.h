@@ -43,7 +43,8 @@ enum {
     LEAT_OP_IN_PLACE = 1, /* apply allows out->data == in->data */
     LEAT_OP_RANDOM = 2,   /* draw takes random numbers */
     LEAT_OP_KERNEL = 4,   /* the CUDA plugin has a kernel with the same results */
-    LEAT_OP_COPY = 8      /* the output is the input's bytes, of any input with as many bytes */
+    LEAT_OP_COPY = 8,     /* the output is the input's bytes, of any input with as many bytes */
+    LEAT_OP_DECODE = 16 /* reads the bytes of a file or an array; reports call its time decoding */
 };
 
 typedef struct leat_op {

@@ -14,8 +14,20 @@ extern "C" {
 
 typedef struct leat_loader leat_loader; /* leat/loader.h */
 
+/* What a stage does with a sample. */
+typedef enum leat_stage_does {
+    LEAT_DOES_READ,
+    LEAT_DOES_PARSE,
+    LEAT_DOES_OPS,
+    LEAT_DOES_DECODE,
+    LEAT_DOES_DECODE_AND_OPS, /* as one, so that the time of decoding is not known apart */
+    LEAT_DOES_CACHE,
+    LEAT_DOES_ALL, /* a loader of others: nothing is known inside */
+} leat_stage_does;
+
 typedef struct leat_stage_stats {
-    char name[48];    /* "read", "parse", "image: decode_jpeg", … */
+    char name[48]; /* "read", "parse", "image: decode_jpeg", … */
+    leat_stage_does does;
     uint64_t samples; /* 0 for an op that a device runs */
     int64_t busy_ns;  /* time spent in it, summed over threads (estimated from timed samples) */
     /* Its CPU time, estimated from a few samples; very short stages: their wall time. At most busy_ns; -1: not

@@ -240,7 +240,10 @@ typedef enum leat_severity {
 #undef LEAT_SEVERITY_ENUM
 } leat_severity;
 
-enum { LEAT_VERDICT_LABEL = 72, LEAT_VERDICT_DETAILS = 112 }; /* bytes of its label and its details */
+enum {
+    LEAT_VERDICT_LABEL = 72,
+    LEAT_VERDICT_DETAILS = 112
+}; /* bytes of its label and its details */
 
 typedef struct leat_verdict {
     leat_verdict_kind kind;

@@ -49,14 +49,13 @@ void leat_compare_words_arm(leat_compare_arm *arm, const leat_facts *facts)
     snprintf(arm->why, sizeof arm->why,
              "%s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, input wait %s, "
              "exposed copy %s, other %s)",
-             d.why,
-             leat_figure_rate(m->samples_per_s).text, leat_figure_rate(arm->loader.value).text,
-             leat_figure_rate(arm->step.value).text, percent_of(m->busy).text,
-             percent_of(m->input_wait).text, percent_of(m->exposed_copy).text,
-             percent_of(m->other).text);
-    snprintf(arm->sentence, sizeof arm->sentence, "%s%s%s: %s",
-             arm->simulated ? "simulated, " : "", leat_verdict_about(d.verdict.kind)->name,
-             leat_verdict_details(&d.verdict, details), arm->why);
+             d.why, leat_figure_rate(m->samples_per_s).text,
+             leat_figure_rate(arm->loader.value).text, leat_figure_rate(arm->step.value).text,
+             percent_of(m->busy).text, percent_of(m->input_wait).text,
+             percent_of(m->exposed_copy).text, percent_of(m->other).text);
+    snprintf(arm->sentence, sizeof arm->sentence, "%s%s%s: %s", arm->simulated ? "simulated, " : "",
+             leat_verdict_about(d.verdict.kind)->name, leat_verdict_details(&d.verdict, details),
+             arm->why);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */

@@ -11,20 +11,6 @@ static double per(double sum, double n)
     return n > 0 ? sum / n : 0;
 }
 
-leat_stage_does leat_facts_does(const char *name)
-{
-    const char *const colon = strstr(name, ": "), *const op = colon ? colon + 2 : name;
-    if (!strcmp(name, "read"))
-        return LEAT_DOES_READ;
-    if (!strcmp(name, "parse"))
-        return LEAT_DOES_PARSE;
-    if (!strcmp(name, "cache: hit") || !strcmp(name, "cache: fill"))
-        return LEAT_DOES_CACHE;
-    if (strncmp(op, "decode_", strlen("decode_")) != 0)
-        return LEAT_DOES_OPS;
-    return strstr(op, " to ") ? LEAT_DOES_DECODE_AND_OPS : LEAT_DOES_DECODE;
-}
-
 static void add_stages(const leat_arm_input *input, leat_facts *out)
 {
     for (int32_t i = 0; i < input->n_stages; i++) {
@@ -33,7 +19,7 @@ static void add_stages(const leat_arm_input *input, leat_facts *out)
             continue;
         leat_stage_fact *fact = &out->stages[out->n_stages++];
         memcpy(fact->name, stage->name, sizeof fact->name);
-        fact->does = leat_facts_does(stage->name);
+        fact->does = stage->does;
         fact->wall_ns = (double)stage->busy_ns / (double)input->samples;
         fact->cpu_ns = (double)stage->cpu_ns / (double)input->samples;
         /* Few samples of a stage have their CPU time read, but that of the process is always known. */
@@ -87,7 +73,7 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
             const leat_stage_stats *const op = &apart->stages[first + k];
             leat_stage_fact *const fact = &out->stages[i + k];
             memcpy(fact->name, op->name, sizeof fact->name);
-            fact->does = leat_facts_does(op->name);
+            fact->does = op->does;
             fact->wall_ns = fused.wall_ns * (double)op->busy_ns / wall;
             fact->cpu_ns = fused.cpu_ns * cpu_of(op) / cpu;
         }
@@ -126,7 +112,7 @@ static double waited(const leat_arm_input *input, bool reading)
 {
     double ns = 0;
     for (int32_t i = 0; i < input->n_stages; i++)
-        if ((leat_facts_does(input->stages[i].name) == LEAT_DOES_READ) == reading)
+        if ((input->stages[i].does == LEAT_DOES_READ) == reading)
             ns += (double)(input->stages[i].busy_ns - input->stages[i].cpu_ns);
     return ns;
 }

@@ -10,20 +10,6 @@
 
 #include "arm.h"
 
-/* What a stage does with a sample. */
-typedef enum leat_stage_does {
-    LEAT_DOES_READ,
-    LEAT_DOES_PARSE,
-    LEAT_DOES_OPS,
-    LEAT_DOES_DECODE,
-    LEAT_DOES_DECODE_AND_OPS, /* as one, so that the time of decoding is not known apart */
-    LEAT_DOES_CACHE,
-    LEAT_DOES_ALL, /* a loader of others: nothing is known inside */
-} leat_stage_does;
-
-/* From its name in leat_stage_stats: "read", "image: decode_jpeg", "image: decode_jpeg to cast", "cache: hit". */
-leat_stage_does leat_facts_does(const char *name);
-
 /* A stage of the loader alone, per sample. */
 typedef struct leat_stage_fact {
     char name[48];

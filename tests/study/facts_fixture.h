@@ -36,9 +36,19 @@ static inline leat_facts facts_of(double run, double loader, double step)
     return f;
 }
 
+/* What the stages of the tests do: "read", "image: decode_jpeg", "image: decode_jpeg to cast", "image: resize". */
+static inline leat_stage_does does_of(const char *name)
+{
+    if (!strcmp(name, "read"))
+        return LEAT_DOES_READ;
+    if (!strstr(name, "decode_"))
+        return LEAT_DOES_OPS;
+    return strstr(name, " to ") ? LEAT_DOES_DECODE_AND_OPS : LEAT_DOES_DECODE;
+}
+
 static inline void set_stage(leat_facts *f, int i, const char *name, double wall_us, double cpu_us)
 {
-    f->stages[i] = (leat_stage_fact){ .does = leat_facts_does(name),
+    f->stages[i] = (leat_stage_fact){ .does = does_of(name),
                                       .wall_ns = wall_us * 1e3,
                                       .cpu_ns = cpu_us * 1e3 };
     snprintf(f->stages[i].name, sizeof f->stages[i].name, "%s", name);

@@ -3,6 +3,7 @@
  * test_whatif.c: a pipeline that sleeps, in front of simulated devices. */
 #include <unistd.h>
 
+#include "bench/jpeg_reference.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/record_file.h"
 #include "leat/whatif.h"
@@ -52,6 +53,55 @@ TEST(threads_that_sleep_are_measured_beyond_the_cores)
     assert_non_null(strstr(result.sentence, "simulated"));
     assert_int_equal(result.n_trials, 0); /* nothing to decode */
     leat_config_close(&config);
+}
+
+static void write_pictures(const char *file)
+{
+    static const reference_picture form = { 128, 128, 3, .h = 2, .v = 2, .quality = 90 };
+    leat_format_error err;
+    record_writer to = open_records(file);
+    for (int64_t i = 0; i < N_RECORDS; i++) {
+        uint8_t *bytes;
+        const size_t size = reference_encode(&form, (unsigned)i, &bytes);
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &i, 1, &err), 0);
+        assert_int_equal(leat_example_add_bytes(to.builder, "image", bytes, size, &err), 0);
+        put_record(&to);
+        free(bytes);
+    }
+    close_records(&to);
+}
+
+/* What decoding takes is known, too, where one function decodes, crops and normalises. */
+TEST(records_of_pixels_are_predicted_with_fused_ops_too)
+{
+    static const char *const ops[] = { "decode_jpeg, random_crop: {size: [64, 64]}, normalize: {}",
+                                       "decode_jpeg, {gamma: 2}, normalize: {}" };
+    static const int32_t threads[] = { 1 };
+    const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
+    char file[sizeof path + 16], text[1024];
+    snprintf(file, sizeof file, "%s.pictures", path);
+    write_pictures(file);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        leat_config *config;
+        leat_error err;
+        snprintf(text, sizeof text,
+                 "source:\n  tfrecord: {files: '%s', features: {image: {type: bytes}, id: {type: "
+                 "int64}}}\n"
+                 "pipeline: [{map: {tensor: image, ops: [%s]}}, {batch: %d}, prefetch]\n"
+                 "train:\n  input: image\n  target: id\n  loss: softmax_cross_entropy\n"
+                 "  optimizer: {sgd: {learning_rate: 0.01}}\n  model: [flatten, {dense: %d}]\n",
+                 file, ops[i], BATCH, N_RECORDS);
+        check(leat_config_parse(text, "pictures.yaml", &config, &err), &err);
+        check(leat_whatif(config, &options, &result, &err), &err);
+        const leat_whatif_trial *const last = &result.trials[result.n_trials - 1];
+        assert_true(result.n_trials > 0 && last->predicted);
+        assert_non_null(strstr(last->text, "store decoded pixels"));
+        assert_true(last->speedup > 1.1 && last->speedup < 100);
+        leat_config_close(&config);
+    }
+    unlink(file);
+    strcat(file, ".idx");
+    unlink(file);
 }
 
 TEST(the_defaults_are_an_h200)

@@ -37,7 +37,7 @@ static double disk_bytes(void)
 
 static bool reads(const leat_stage_stats *stage)
 {
-    return !strcmp(stage->name, "read");
+    return stage->does == LEAT_DOES_READ;
 }
 
 void leat_train_first_begin(leat_train_run *t)

@@ -63,6 +63,7 @@ const leat_op leat_op_decode_image = {
     .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes; their first bytes say which",
     .options_size = sizeof(leat_decode_options),
     .options = options,
+    .flags = LEAT_OP_DECODE,
     .shape = shape,
     .measure = measure,
     .apply = apply,

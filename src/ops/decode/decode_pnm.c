@@ -119,6 +119,7 @@ const leat_op leat_op_decode_pnm = {
     .help = "decode binary PGM or PPM bytes to an uint8 image [height, width, channels]",
     .options_size = sizeof(leat_decode_options),
     .options = options,
+    .flags = LEAT_OP_DECODE,
     .shape = shape,
     .measure = measure,
     .apply = apply,

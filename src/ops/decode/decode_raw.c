@@ -76,7 +76,7 @@ const leat_op leat_op_decode_raw = {
     .help = "interpret bytes as a tensor of a given type and shape",
     .options_size = sizeof(raw_options),
     .options = options,
-    .flags = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LEAT_OP_COPY : 0,
+    .flags = LEAT_OP_DECODE | (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LEAT_OP_COPY : 0),
     .shape = shape,
     .apply = apply,
 };

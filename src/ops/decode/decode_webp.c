@@ -95,6 +95,7 @@ const leat_op leat_op_decode_webp = {
     .help = "decode WebP bytes to an uint8 image [height, width, channels]",
     .options_size = sizeof(leat_decode_options),
     .options = options,
+    .flags = LEAT_OP_DECODE,
     .shape = shape,
     .measure = measure,
     .apply = apply,

@@ -6,42 +6,55 @@
  * it, so the times of all stages add up to the time of the sample. A worker's trace, the statistics and this
  * file list stages in the same order. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "sample_impl.h"
 
-/* Names the fused ops of a chain. Where the placement on a GPU leaves none, the name is that of the whole plan's. */
-static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c, char *out,
-                       size_t size)
+static leat_stage_stats stage_of(const char *tensor, const leat_op *op)
+{
+    leat_stage_stats out = { .does =
+                                 op->flags & LEAT_OP_DECODE ? LEAT_DOES_DECODE : LEAT_DOES_OPS };
+    snprintf(out.name, sizeof out.name, "%s: %s", tensor, op->name);
+    return out;
+}
+
+/* The fused ops of a chain. Where the placement on a GPU leaves none, the name is that of the whole plan's. */
+static leat_stage_stats fused_of(const leat_plan *plan, const leat_plan *whole, int32_t c)
 {
     const leat_chain *const chain = plan->chains[c].fused ? &plan->chains[c] : &whole->chains[c];
-    snprintf(out, size, "%s: %s to %s", plan->tensors[c].name,
-             chain->ops[chain->fused_from].op->name,
+    leat_stage_stats out = stage_of(plan->tensors[c].name, chain->ops[chain->fused_from].op);
+    const size_t n = strlen(out.name);
+    if (out.does == LEAT_DOES_DECODE)
+        out.does = LEAT_DOES_DECODE_AND_OPS;
+    snprintf(out.name + n, sizeof out.name - n, " to %s",
              chain->ops[chain->fused_from + chain->n_fused - 1].op->name);
+    return out;
 }
 
 int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
     int32_t n = 0;
-    snprintf(out[n++].name, sizeof out->name, "read");
-    snprintf(out[n++].name, sizeof out->name, "parse");
+    out[n++] = (leat_stage_stats){ .name = "read", .does = LEAT_DOES_READ };
+    out[n++] = (leat_stage_stats){ .name = "parse", .does = LEAT_DOES_PARSE };
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &whole->chains[c];
         for (int32_t i = 0; i < chain->n_host; i++)
-            snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
-                     chain->ops[i].op->name);
+            out[n++] = stage_of(plan->tensors[c].name, chain->ops[i].op);
         if (chain->fused)
-            name_fused(plan, whole, c, out[n++].name, sizeof out->name);
+            out[n++] = fused_of(plan, whole, c);
     }
     if (plan->cache || plan->caches_on_device) {
-        snprintf(out[n++].name, sizeof out->name, "cache: hit");
-        snprintf(out[n++].name, sizeof out->name, "cache: fill");
+        out[n++] = (leat_stage_stats){ .name = "cache: hit", .does = LEAT_DOES_CACHE };
+        out[n++] = (leat_stage_stats){ .name = "cache: fill", .does = LEAT_DOES_CACHE };
     }
-    for (int32_t i = 0; i < plan->n_batch_ops; i++)
-        snprintf(out[n++].name, sizeof out->name, "%s: %s",
+    for (int32_t i = 0; i < plan->n_batch_ops; i++, n++) {
+        out[n] = (leat_stage_stats){ .does = LEAT_DOES_OPS };
+        snprintf(out[n].name, sizeof out->name, "%s: %s",
                  plan->tensors[plan->batch_ops[i].chain].name, plan->batch_ops[i].op->kind.name);
+    }
     leat_check(n == leat_timing_n_stages(plan) && n <= LEAT_MAX_STAGES);
     return n;
 }

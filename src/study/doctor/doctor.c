@@ -475,7 +475,7 @@ static void split_fused(struct doctor *d)
     };
     bool any = false;
     for (int32_t i = 0; i < d->facts.n_stages; i++)
-        any |= strstr(d->facts.stages[i].name, " to ") != NULL;
+        any |= d->facts.stages[i].does == LEAT_DOES_DECODE_AND_OPS;
     leat_trial *const trial =
         any && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
     if (trial && leat_trial_open(trial, &d->arm, &how, NULL) == LEAT_OK &&

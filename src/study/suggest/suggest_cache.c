@@ -62,7 +62,7 @@ static bool read_map(const leat_config *config, int32_t map, struct place *out)
     for (int i = 0; i < out->n_ops; i++) {
         name_of(out->op[i], name);
         const leat_op *const op = leat_op_find(name);
-        if (!strncmp(name, "decode_", 7) && out->decodes == out->n_ops)
+        if (op && op->flags & LEAT_OP_DECODE && out->decodes == out->n_ops)
             out->decodes = i;
         else if (i > out->decodes && i < out->n_cached && op && op->flags & LEAT_OP_RANDOM)
             out->n_cached = i;

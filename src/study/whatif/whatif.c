@@ -42,11 +42,11 @@ struct feed {
     int trial; /* index in trials; -1: the config as it is */
     leat_config *config;
     leat_plan *plan;
-    double *rates;   /* by round */
-    double *per_cpu; /* samples per second of CPU time, by round */
-    double cores;    /* average number of busy cores of this process, last round */
-    double on_cpu;   /* share of the stages' time */
-    double decode;   /* share of the stages' time that goes to decoding; 0: not known */
+    double *rates;              /* by round */
+    double *per_cpu;            /* samples per second of CPU time, by round */
+    double cores;               /* average number of busy cores of this process, last round */
+    double on_cpu;              /* share of the stages' time */
+    double part[LEAT_DOES_ALL]; /* of the stages' time, by what they do; all 0: not known */
     double bytes_out;
 };
 
@@ -101,17 +101,18 @@ static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err
 static void note_stages(struct feed *feed, leat_loader *loader)
 {
     leat_loader_stats_info stats;
-    double busy = 0, cpu = 0, decode = 0;
+    double busy = 0, cpu = 0;
     leat_loader_stats(loader, &stats);
+    memset(feed->part, 0, sizeof feed->part);
     for (int32_t i = 0; i < stats.n_stages; i++) {
         const leat_stage_stats *s = &stats.stages[i];
         busy += (double)s->busy_ns;
         cpu += (double)(s->cpu_ns >= 0 ? s->cpu_ns : s->busy_ns);
-        if (leat_facts_does(s->name) == LEAT_DOES_DECODE)
-            decode += (double)s->busy_ns;
+        feed->part[s->does] += (double)s->busy_ns;
     }
+    for (int does = 0; does < LEAT_DOES_ALL && busy > 0; does++)
+        feed->part[does] /= busy;
     feed->on_cpu = busy > 0 ? cpu / busy : 1;
-    feed->decode = busy > 0 ? decode / busy : 0;
     feed->bytes_out = stats.samples ? (double)stats.bytes_out / (double)stats.samples : 0;
 }
 
@@ -358,14 +359,34 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
     }
 }
 
+/* Part of the time of fused ops that decoding takes, as without fusing. 0: such a loader cannot be made, or a cache would
+ * have to be filled first. */
+static double decoding_of_fused(struct study *study)
+{
+    struct feed *apart;
+    double part = 0;
+    if (leat_arm_has_cache(study->feeds[0].plan))
+        return 0;
+    if (add_feed(study, 1, -1, &apart, NULL) == LEAT_OK &&
+        leat_config_set(apart->config, "engine.fuse=false", NULL) == LEAT_OK &&
+        leat_plan_open(apart->config, NULL, &apart->plan, NULL) == LEAT_OK &&
+        measure_feed(apart, 0, NULL) == LEAT_OK && apart->part[LEAT_DOES_DECODE] > 0)
+        part = apart->part[LEAT_DOES_DECODE] /
+               (apart->part[LEAT_DOES_DECODE] + apart->part[LEAT_DOES_OPS]);
+    drop_last_feed(study);
+    return part;
+}
+
 /* Predicts records of decoded pixels: the time of all stages except decoding. */
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
-    const struct feed *one = &study->feeds[0];
-    if (one->decode <= 0 || one->decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
+    const double fused = study->feeds[0].part[LEAT_DOES_DECODE_AND_OPS];
+    const double decode =
+        study->feeds[0].part[LEAT_DOES_DECODE] + (fused > 0 ? fused * decoding_of_fused(study) : 0);
+    if (decode <= 0 || decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
         return;
-    const double gain = 1 / (1 - one->decode);
+    const double gain = 1 / (1 - decode);
     leat_whatif_trial *trial = &out->trials[out->n_trials++];
     *trial = (leat_whatif_trial){ .predicted = 1,
                                   .loader = { now.value * gain, now.low * gain, now.high * gain },
@@ -373,7 +394,7 @@ static void predict_raw(struct study *study, leat_estimate now)
     leat_text(trial->text, sizeof trial->text,
               "store decoded pixels (raw records): without the %.0f %% of the time that decoding "
               "takes; files become several times as large",
-              100 * one->decode);
+              100 * decode);
 }
 
 static void conclude_trials(struct study *study, leat_estimate now)
