@@ -65,6 +65,7 @@ typedef struct leat_budget {
     int64_t cache_bytes;     /* of samples in a cache in memory */
     int64_t kept_bytes;      /* of files of small records, kept in memory; 0: they are not */
     int64_t scratch_reserve; /* address space per thread */
+    char reader_why[96];     /* why records are read as they are; "": nothing to say */
 } leat_budget;
 
 /* Plans the memory of a loader with these options on this machine, without opening it. May read a few

@@ -84,27 +84,33 @@ static void decide_depth(const leat_budget_division *d)
                            (long long)b->prefetch_most, LEAT_PREFETCH_TIMES, LEAT_PREFETCH_MOST);
 }
 
+static void decide_reader(leat_budget *b, const char *reader, const char *why)
+{
+    snprintf(b->reader_why, sizeof b->reader_why, "%s", why);
+    leat_budget_decide(b, "reader", 0, "", "%s: %s", reader, why);
+}
+
 static void decide_reading(const leat_budget_division *d, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
+    char why[64];
     if (b->kept_bytes)
-        leat_budget_decide(b, "reader", 0, "",
-                           "memory: records are small, so %s are read once and kept",
-                           b->kept_bytes < (int64_t)plan->source->keep_bytes
-                               ? "the parts of files that a shuffle needs"
-                               : "all files");
+        decide_reader(b, "memory",
+                      b->kept_bytes < (int64_t)plan->source->keep_bytes
+                          ? "records are small, so the parts of files that a shuffle needs are "
+                            "read once and kept"
+                          : "records are small, so all files are read once and kept");
     else if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
-        leat_budget_decide(b, "reader", 0, "",
-                           "direct: the source reads records itself, in the worker");
+        decide_reader(b, "direct", "the source reads records itself, in the worker");
     else if (!b->read_bytes)
         leat_budget_decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
-        if (leat_budget_reads_in_threads(plan))
-            leat_budget_decide(b, "reader", 0, "",
-                               "threads: up to %d beside the workers open and read the files",
-                               LEAT_READER_THREADS);
-        else
+        if (leat_budget_reads_in_threads(plan)) {
+            snprintf(why, sizeof why, "up to %d beside the workers open and read the files",
+                     LEAT_READER_THREADS);
+            decide_reader(b, "threads", why);
+        } else
             leat_budget_decide(b, "reader", 0, "", "io_uring%s",
                                plan->engine.reader == LEAT_READER_AUTO
                                    ? ", or pread if the kernel refuses it"

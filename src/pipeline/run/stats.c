@@ -133,21 +133,6 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
     }
 }
 
-/* Why this reader: what happened at open or since then; or else what was decided, if that has a reason. */
-static const char *reader_reason_locked(const leat_loader *loader, const char *reader)
-{
-    const leat_budget *const b = &loader->budget;
-    const size_t n = strlen(reader);
-    if (loader->reader_reason[0])
-        return loader->reader_reason;
-    for (int32_t i = 0; i < b->n_decisions; i++)
-        if (!strcmp(b->decisions[i].name, "reader") &&
-            !strncmp(b->decisions[i].reason, reader, n) &&
-            !strncmp(b->decisions[i].reason + n, ": ", 2))
-            return b->decisions[i].reason + n + 2;
-    return "";
-}
-
 void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     if (!out)
@@ -169,7 +154,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
              : !loader->plan->source->table->locate || loader->plan->source->table->read ? "direct"
                                                                                          : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s",
-             reader_reason_locked(loader, out->reader));
+             loader->reader_reason[0] ? loader->reader_reason : loader->budget.reader_why);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;
     out->memory_peak = peak_locked(loader);
