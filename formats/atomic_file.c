@@ -181,7 +181,7 @@ int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned fla
     return LEAT_FORMAT_OK;
 }
 
-static int write_through(leat_atomic_file *file, const uint8_t *bytes, size_t size)
+static int write_all(leat_atomic_file *file, const uint8_t *bytes, size_t size)
 {
     while (size) {
         const ssize_t n = write(file->fd, bytes, size);
@@ -202,7 +202,7 @@ static int flush(leat_atomic_file *file)
 {
     const size_t size = file->buffered;
     file->buffered = 0;
-    return write_through(file, file->buffer, size);
+    return write_all(file, file->buffer, size);
 }
 
 int leat_atomic_file_write(leat_atomic_file *file, const void *bytes, size_t size,
@@ -214,7 +214,7 @@ int leat_atomic_file_write(leat_atomic_file *file, const void *bytes, size_t siz
     file->size += size;
     while (size) {
         if (!file->buffered && size >= BUFFER_BYTES) {
-            if (write_through(file, from, size) < 0)
+            if (write_all(file, from, size) < 0)
                 return give_up_with(file, "writing", errno, err);
             break;
         }
@@ -284,8 +284,7 @@ static int copy_to_temporary(leat_atomic_file *file, bool sync)
     do {
         n = pread(from, file->buffer, BUFFER_BYTES, at);
         at += n > 0 ? n : 0;
-    } while ((n > 0 && write_through(file, file->buffer, (size_t)n) == 0) ||
-             (n < 0 && errno == EINTR));
+    } while ((n > 0 && write_all(file, file->buffer, (size_t)n) == 0) || (n < 0 && errno == EINTR));
     if (n == 0)
         rc = sync ? fsync(file->fd) : 0;
     error = errno;

@@ -34,7 +34,7 @@ int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size
     return begins;
 }
 
-int leat_csv_scan_is_open(const leat_csv_scan *scan)
+int leat_csv_scan_in_quotes(const leat_csv_scan *scan)
 {
     return scan->state == QUOTED;
 }

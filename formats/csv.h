@@ -19,7 +19,7 @@ typedef struct leat_csv_scan {
 int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size_t *at);
 
 /* 1 if the bytes so far end inside a field whose closing quote has not come. */
-int leat_csv_scan_is_open(const leat_csv_scan *scan);
+int leat_csv_scan_in_quotes(const leat_csv_scan *scan);
 
 /* Position in one record. */
 typedef struct leat_csv_cursor {

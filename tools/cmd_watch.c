@@ -132,7 +132,7 @@ static void print_process(const leat_watch_process *p)
                       "%s (process %lld): %.3g s from the first work on the device to the last: %s",
                       leat_terminal_name(p->program), (long long)p->pid, p->seconds, shares);
     leat_terminal_put(stderr, 2, 2, "%s: %s",
-                      p->verdict ? leat_verdict_about(p->verdict)->name : "the host is late",
+                      p->host_is_late ? "the host is late" : leat_verdict_about(p->verdict)->name,
                       advice(p));
     leat_terminal_put(
         stderr, 2, 2,

@@ -153,6 +153,9 @@ typedef struct leat_work_row {
       "The measurements do not explain the step time. Measure again, longer.",                     \
       "the cause is not certain; run longer")
 
+#define LEAT_BUSY_ENOUGH                                                                           \
+    0.90 /* share of the time: so much of the device, or of the copy engine, is all */
+
 typedef enum leat_verdict_kind {
     LEAT_VERDICT_NONE,
 #define LEAT_VERDICT_ENUM(id, ...) LEAT_VERDICT_##id,

@@ -24,7 +24,8 @@ typedef struct leat_watch_process {
     int32_t cupti;                /* its version, 130001 for example; 0: not used */
     double seconds;               /* from its first work on the device to the end of its last */
     double shares[LEAT_N_SHARES]; /* of these seconds; what cannot be told from outside is 0 */
-    leat_verdict_kind verdict; /* NONE: nothing ran, or the host is late for a reason of its own */
+    leat_verdict_kind verdict;    /* NONE: nothing ran, or `host_is_late` */
+    int32_t host_is_late; /* the device waits for the program, and not for what has a verdict */
     int64_t kernels, copies, launches; /* launches: calls of the host; a graph is one */
     double copied_bytes;               /* between host and device */
     double kernel_us;                  /* median length; 0: none ran */

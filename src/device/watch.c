@@ -219,7 +219,8 @@ static void watch_account_sum(watch_account *a, int64_t late_ns)
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
-static leat_verdict_kind verdict_of(const leat_watch_process *p)
+/* The largest share of idle time decides. If records are lost, idle time is too long, and which share has it is not known. */
+static void judge(leat_watch_process *p)
 {
     static const struct {
         leat_share share;
@@ -230,13 +231,14 @@ static leat_verdict_kind verdict_of(const leat_watch_process *p)
                  { LEAT_SHARE_UNKNOWN, LEAT_VERDICT_INCONCLUSIVE },
                  { LEAT_SHARE_OTHER_HOST, LEAT_VERDICT_NONE } };
     size_t most = 0;
-    if (p->kernels < LEAST_KERNELS || p->lost)
-        return p->kernels ? LEAT_VERDICT_INCONCLUSIVE : LEAT_VERDICT_NONE;
-    if (p->shares[LEAT_SHARE_BUSY] >= 0.9)
-        return LEAT_VERDICT_COMPUTE_BOUND;
+    if (!p->kernels && !p->copies)
+        return;
     for (size_t i = 1; i < sizeof rows / sizeof *rows; i++)
         most = p->shares[rows[i].share] > p->shares[rows[most].share] ? i : most;
-    return rows[most].verdict;
+    p->verdict = p->kernels < LEAST_KERNELS || p->lost            ? LEAT_VERDICT_INCONCLUSIVE
+                 : p->shares[LEAT_SHARE_BUSY] >= LEAT_BUSY_ENOUGH ? LEAT_VERDICT_COMPUTE_BOUND
+                                                                  : rows[most].verdict;
+    p->host_is_late = p->verdict == LEAT_VERDICT_NONE;
 }
 
 static int by_time(const void *a, const void *b)
@@ -285,7 +287,7 @@ static void watch_account_read(const watch_account *a, leat_watch_process *out)
         out->shares[LEAT_SHARE_OTHER_HOST] = (double)(s->host_ns - s->wait_ns - s->short_ns) / all;
         out->shares[LEAT_SHARE_UNKNOWN] = (double)s->unknown_ns / all;
     }
-    out->verdict = verdict_of(out);
+    judge(out);
     read_kernels(a, out);
 }
 

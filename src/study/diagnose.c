@@ -14,7 +14,6 @@ static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
 static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */
 static const double NEAR_ENOUGH = 0.75;
 static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
-static const double BUSY_ENOUGH = 0.90;    /* of the device, or of the copy engine */
 static const double WAIT_COUNTS = 0.05;    /* input wait, as a share of the time */
 static const double COPY_COUNTS = 0.03;    /* exposed copy */
 static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
@@ -257,7 +256,7 @@ static bool others_bind(const leat_facts *f)
 /* The loader limits the job. If copies take most of its time, they are the reason. */
 static void say_input(const leat_facts *f, const char *why, leat_diagnosis *d)
 {
-    const bool copies = f->copying >= (f->overlaps ? BUSY_ENOUGH : 0.5);
+    const bool copies = f->copying >= (f->overlaps ? LEAT_BUSY_ENOUGH : 0.5);
     const bool holds = f->overlaps && !copies && copies_hold_workers(f);
     if (holds || copies) {
         say(d, LEAT_VERDICT_TRANSFER_BOUND,
@@ -298,7 +297,7 @@ static void say_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
     const double sync = m.step > 0 ? m.sync / m.step : 0;
     const double placed = m.step > 0 ? m.placed / m.step : 0;
     const double idle = m.step > 0 ? 1 - m.queued / m.step : f->on_host ? 0 : 1 - f->step_busy;
-    if (idle <= 1 - BUSY_ENOUGH) {
+    if (idle <= 1 - LEAT_BUSY_ENOUGH) {
         say(d, LEAT_VERDICT_COMPUTE_BOUND, LEAT_CAUSE_NONE, LEAT_SEVERITY_NONE,
             f->overlaps  ? "nothing to fix in the input"
             : f->threads ? "nothing overlaps (prefetch 0), but batches take little time"
@@ -456,7 +455,7 @@ static bool hardly_waits(const leat_facts *f)
 static bool calls_take_turns(const leat_facts *f)
 {
     return !f->on_host && !is_taken(f) && f->copy_bytes > 0 && f->copy_bytes < SMALL_COPY &&
-           !reaches(f->of_loader) && !reaches(f->of_step) && f->meter.busy < BUSY_ENOUGH &&
+           !reaches(f->of_loader) && !reaches(f->of_step) && f->meter.busy < LEAT_BUSY_ENOUGH &&
            f->meter.input_wait < WAIT_COUNTS && mostly_placed(f) == 0 &&
            !leat_facts_fills(f, f->run_cores) &&
            EXPLAINS * (f->of_loader.value + f->of_step.value) >= 1;

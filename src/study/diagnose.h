@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * diagnose.h: the one place that decides what limits a job. A pure function of facts.h, so that every verdict
- * can be tested with a table of numbers.
+ * diagnose.h: decides what limits a job for doctor and compare. A pure function of facts.h, so that every verdict
+ * can be tested with a table of numbers. Where less is known, others decide: device/watch.c from the shares of a watched
+ * program, leat_doctor_guess() from those of one run.
  *
  * The slowest part limits a job, so the verdict compares rates. What happened in the gap between two
  * steps proves nothing, because any thread can be late when all cores are busy.

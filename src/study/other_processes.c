@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * other_processes.c: CPU time of other processes, from /proc/stat. compare.c calls it. */
+ * other_processes.c: CPU time of other processes, from /proc/stat. Whoever measures calls it before and after. */
 #include "other_processes.h"
 
 #include <dirent.h>

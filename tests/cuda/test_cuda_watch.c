@@ -52,6 +52,7 @@ TEST(planted_idle_time_is_found)
             sum += p->shares[k];
         assert_true(fabs(sum - 1) < 1e-9);
         assert_int_equal(p->verdict, jobs[i].verdict);
+        assert_int_equal(p->host_is_late, jobs[i].idle == LEAT_SHARE_OTHER_HOST);
         assert_int_equal(p->kernels, jobs[i].kernels);
         assert_int_equal(p->launches, jobs[i].launches);
         assert_true(p->seconds > 0.98 && p->seconds < 1.001);
@@ -60,6 +61,14 @@ TEST(planted_idle_time_is_found)
         assert_string_equal(p->largest[0].name, i == 2 ? "short" : "long");
         assert_int_equal(p->largest[0].n, p->kernels);
     }
+}
+
+/* Copies alone say nothing of what the device waits for. */
+TEST(without_kernels_there_is_no_verdict)
+{
+    const leat_watch_result r = run("feeds", NULL);
+    assert_int_equal(r.processes[0].verdict, LEAT_VERDICT_INCONCLUSIVE);
+    assert_int_equal(r.processes[0].host_is_late, 0);
 }
 
 TEST(a_killed_program_keeps_its_figures)

@@ -75,6 +75,11 @@ static void copies(uint64_t at)
     work(CUPTI_FAKE_KERNEL, at - 8 * MS, at + 6 * MS, at + 10 * MS);
 }
 
+static void feeds(uint64_t at)
+{
+    work(CUPTI_FAKE_TO_DEVICE, at - 2 * US, at, at + 4 * MS);
+}
+
 /* The host waits for a kernel of 7 ms, and needs 3 ms before it launches the next. */
 static void waits(uint64_t at)
 {
@@ -93,8 +98,8 @@ static void graphs(uint64_t at)
 static const struct {
     const char *name;
     void (*step)(uint64_t at);
-} jobs[] = { { "busy", busy },     { "late", late },   { "launches", launches },
-             { "copies", copies }, { "waits", waits }, { "graphs", graphs } };
+} jobs[] = { { "busy", busy },   { "late", late },   { "launches", launches }, { "copies", copies },
+             { "feeds", feeds }, { "waits", waits }, { "graphs", graphs } };
 
 /* As the driver does when a program begins to use CUDA. */
 static void begin(void)

@@ -41,7 +41,10 @@ void leat_page_watch_answer(const json_t *json, leat_answer *out)
         leat_answer_verdict(out, verdict, NULL, NULL);
     } else {
         snprintf(out->verdict, sizeof out->verdict, "%s",
-                 leat_fields_text_or(one, "trouble", "The host was late, or nothing ran"));
+                 leat_fields_text_or(one, "trouble",
+                                     leat_fields_number(one, "kernels") > 0
+                                         ? "The host was late"
+                                         : "Nothing ran on the device"));
         out->tone = LEAT_TONE_OPEN;
     }
     if (one) {

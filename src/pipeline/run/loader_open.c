@@ -222,13 +222,19 @@ static void close_workers(leat_loader *loader)
     loader->workers = NULL;
 }
 
-void leat_loader_free(leat_loader *loader)
+/* What both have: the owner, and a process that was forked from it. */
+static void free_memory(leat_loader *loader)
 {
-    leat_upload_close(loader);
     leat_slot_close_all(loader);
     leat_bad_rows_close(loader);
     leat_batch_close_all(loader);
     free(loader->errors);
+}
+
+void leat_loader_free(leat_loader *loader)
+{
+    leat_upload_close(loader);
+    free_memory(loader);
     if (loader->device)
         leat_device_leave(loader->device);
     pthread_cond_destroy(&loader->turn);
@@ -238,19 +244,15 @@ void leat_loader_free(leat_loader *loader)
     free(loader);
 }
 
+/* Without the device and what other threads use. */
 void leat_loader_free_forked(leat_loader *loader)
 {
     leat_pool_close_forked(&loader->pool);
     leat_reader_close_forked(&loader->readahead.reader);
     free(loader->readahead.tasks);
-    for (int64_t i = 0; i < loader->n_slots_made && !loader->pinned; i++)
-        free(loader->slots[i].memory);
-    free(loader->slots);
     free(loader->buffers);
     close_workers(loader);
-    leat_bad_rows_close(loader);
-    leat_batch_close_all(loader);
-    free(loader->errors);
+    free_memory(loader);
     free(loader);
 }
 

@@ -138,7 +138,7 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
             rc = add_place(out, from + at - 1, err);
     }
     free(piece);
-    if (rc >= 0 && out->n && leat_csv_scan_is_open(&scan))
+    if (rc >= 0 && out->n && leat_csv_scan_in_quotes(&scan))
         rc = check_open_quote(file, out, err);
     return rc < 0 ? rc : add_place(out, file->bytes, err);
 }
