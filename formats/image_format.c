@@ -35,10 +35,16 @@ leat_image_format leat_image_format_of(const void *bytes, size_t n)
     return is_pnm(bytes, n) ? LEAT_IMAGE_PNM : LEAT_IMAGE_NONE;
 }
 
+const char *leat_image_format_word(leat_image_format format)
+{
+#define WORD(id, word, name) #word,
+    static const char *const words[] = { NULL, LEAT_IMAGE_FORMAT_LIST(WORD) };
+    return words[format];
+}
+
 const char *leat_image_format_name(leat_image_format format)
 {
-    static const char *const names[LEAT_IMAGE_FORMATS] = {
-        NULL, "jpeg", "png", "webp", "bmp", "pnm"
-    };
+#define NAME(id, word, name) name,
+    static const char *const names[] = { NULL, LEAT_IMAGE_FORMAT_LIST(NAME) };
     return names[format];
 }

@@ -11,6 +11,7 @@
 #include "convert/convert.h"
 #include "convert/file_set.h"
 #include "formats/figure.h"
+#include "formats/image_format.h"
 #include "host.h"
 #include "print/progress.h"
 #include "print/terminal.h"
@@ -273,8 +274,9 @@ const leat_command leat_command_convert = {
     .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
     .arguments = "images DIR|LIST|tfrecord FILE|SOURCE FILE|finish",
     .text =
-        "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
-        "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
+        "Makes TFRecord files from a folder with one sub-folder per class. Files "
+        "are " LEAT_IMAGE_FORMAT_NAMES
+        "; their first bytes say which, not their names. Without --jpeg their "
         "bytes are copied unchanged. Labels are 0, 1, ... in byte order of the folder names. Names "
         "that begin with a dot are skipped, and other files that are no image are left out and "
         "named.\n\n"

@@ -61,8 +61,8 @@ static int check_image(const char *file, leat_error *err)
         return leat_fail(err, LEAT_E_DATA, "%s: the file is empty", file);
     return leat_image_format_of(head, n) != LEAT_IMAGE_NONE
                ? LEAT_OK
-               : leat_fail(err, LEAT_E_DATA,
-                           "%s: this is no image (JPEG, PNG, WebP, BMP, PGM or PPM)", file);
+               : leat_fail(err, LEAT_E_DATA, "%s: this is no image (" LEAT_IMAGE_FORMAT_NAMES ")",
+                           file);
 }
 
 static int add(const picture_folder *folder, int i, leat_error *err)

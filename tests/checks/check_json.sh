@@ -12,8 +12,8 @@ trap 'rm -rf "$tmp"' EXIT
 cat tools/*.c tools/*/*.c | tr '\n' ' ' |
     grep -oE '(leat_json_(add|text|text_or_null|int|bool|real|interval|estimate|hex|list|object)|range_json|add_count|add_metrics)\( *[a-z_]+, *"[^;]*' |
     grep -oE '"[a-z0-9_]+"' | tr -d '"' >"$tmp/written"
-# Names of image formats are keys, too (leat_image_format_name()).
-sed -n '/names\[LEAT_IMAGE_FORMATS\]/,/};/p' formats/image_format.c | grep -oE '"[a-z]+"' | tr -d '"' >>"$tmp/written"
+# Words of image formats are keys, too.
+sed -n 's/^    X([A-Z]*, \([a-z]*\), .*/\1/p' formats/image_format.h >>"$tmp/written"
 sort -u "$tmp/written" >"$tmp/in_code"
 
 # `a[].b`, `.c` come to a, b and c.

@@ -196,7 +196,7 @@ static void expect_error(const char *name, const void *bytes, size_t n, const ch
 TEST(errors_say_what)
 {
     expect_error("decode_image", "GIF89a", 6,
-                 "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: 6 bytes that start with "
+                 "decode_image: not JPEG, PNG, WebP, BMP, PGM or PPM: 6 bytes that start with "
                  "47 49 46 38");
     expect_error("decode_image", "", 0, "decode_image: the file is empty");
     expect_error("decode_png", "", 0, "decode_png: not a PNG: the file is empty");

@@ -75,7 +75,7 @@ static int read_image(leat_image_reader *reader, const void *bytes, size_t n, bo
     out->format = leat_image_format_of(bytes, n);
     if (out->format == LEAT_IMAGE_NONE)
         return leat_fail(err, LEAT_E_DATA,
-                         n ? "no image: not JPEG, PNG, WebP, BMP, PGM or PPM" : "an empty file");
+                         n ? "no image: not " LEAT_IMAGE_FORMAT_NAMES : "an empty file");
     int rc = open_decoder(reader, decode, err);
     if (rc == LEAT_OK)
         rc = decode->measure(reader->options, &in, &pixels.shape, reader->scratch, err);

@@ -136,7 +136,7 @@ static int pack(leat_image_record *record, const struct stored *image, const cha
 {
     leat_example_builder *b = record->builder;
     const leat_image_header *header = &image->header;
-    const char *const format = leat_image_format_name(header->format);
+    const char *const format = leat_image_format_word(header->format);
     leat_example_builder_clear(b);
     int rc = leat_example_add_bytes(b, "image/encoded", image->bytes, image->size, why);
     if (!rc)

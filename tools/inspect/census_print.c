@@ -51,7 +51,7 @@ static void add_feature(json_t *list, const leat_census_feature *feature)
     range_json(one, "numbers", &feature->numbers);
     range_json(one, "bytes", &feature->bytes);
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
-        leat_json_int(one, leat_image_format_name(i), (int64_t)feature->images[i]);
+        leat_json_int(one, leat_image_format_word(i), (int64_t)feature->images[i]);
     if (feature->images[LEAT_IMAGE_JPEG])
         jpeg_json(one, feature);
     range_json(one, "height", &feature->height);
@@ -108,9 +108,6 @@ static void add_range(char text[TEXT], const char *before, const leat_census_ran
 
 enum { COLUMN = 36 }; /* of the texts */
 
-static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PNG",
-                                                             "WebP", "BMP",  "PNM" };
-
 static void print_feature(const leat_census_feature *f, uint64_t records)
 {
     char text[TEXT] = "";
@@ -124,7 +121,7 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
         if (f->images[i])
             leat_files_append(text, TEXT, ", %s %s", leat_figure_count(f->images[i]).text,
-                              shown_names[i]);
+                              leat_image_format_name(i));
     if (f->height.n) {
         add_range(text, ", height ", &f->height, "");
         add_range(text, ", width ", &f->width, "");

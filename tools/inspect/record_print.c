@@ -75,12 +75,12 @@ static void show_bytes(const leat_feature *feature, uint64_t i, leat_image_reade
         return;
     leat_json_int(one, "bytes", (int64_t)size);
     if (leat_image_reader_header(images, data, size, &header, NULL) == LEAT_OK) {
-        leat_json_text(one, "image", leat_image_format_name(header.format));
+        leat_json_text(one, "image", leat_image_format_word(header.format));
         leat_json_int(one, "height", header.height);
         leat_json_int(one, "width", header.width);
         if (out)
             fprintf(out, " %s %lld x %lld (height x width), %s bytes",
-                    leat_image_format_name(header.format), (long long)header.height,
+                    leat_image_format_word(header.format), (long long)header.height,
                     (long long)header.width, leat_figure_count(size).text);
     } else if (is_text(data, size)) {
         leat_json_add(one, "text", json_stringn((const char *)data, size));

@@ -38,24 +38,16 @@ int leat_decode_size(const char *op, const leat_decode_options *options, int64_t
 int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
                           size_t n, leat_error *err)
 {
-    static const struct {
-        const char *name, *op;
-    } kinds[LEAT_IMAGE_FORMATS] = {
-        [LEAT_IMAGE_JPEG] = { "JPEG", "decode_jpeg" },
-        [LEAT_IMAGE_PNG] = { "PNG", "decode_png" },
-        [LEAT_IMAGE_WEBP] = { "WebP", "decode_webp" },
-        [LEAT_IMAGE_BMP] = { "BMP", "decode_bmp" },
-        [LEAT_IMAGE_PNM] = { "PGM or PPM", "decode_pnm" },
-    };
     const leat_image_format format = leat_image_format_of(bytes, n);
     if (n == 0)
         return leat_fail(err, LEAT_E_DATA, "%s: not a %s: the file is empty", op, kind);
-    if (format == LEAT_IMAGE_NONE || !strcmp(kinds[format].op, op))
+    if (format == LEAT_IMAGE_NONE ||
+        !strcmp(leat_image_format_word(format), op + strlen("decode_")))
         return leat_fail(err, LEAT_E_DATA, "%s: not a %s: %s", op, kind, why);
     return leat_fail(err, LEAT_E_DATA,
-                     "%s: not a %s: %s; it is a %s: use %s, or decode_image, which takes every "
-                     "kind",
-                     op, kind, why, kinds[format].name, kinds[format].op);
+                     "%s: not a %s: %s; it is a %s: use decode_%s, or decode_image, which takes "
+                     "every kind",
+                     op, kind, why, leat_image_format_name(format), leat_image_format_word(format));
 }
 
 bool leat_decode_fuses(const leat_op *op, const void *options)

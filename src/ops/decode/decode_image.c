@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_image: calls decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm, depending on the
- * first bytes. These ops share their options struct. */
+ * decode_image: calls the op that decodes the format which the first bytes show (image_format.h). These ops share their
+ * options struct. */
 #include <string.h>
 
 #include "decode.h"
@@ -20,11 +20,8 @@ static const leat_option options[] = {
 
 static const leat_op *op_for(const leat_view *in)
 {
-    static const leat_op *const ops[LEAT_IMAGE_FORMATS] = {
-        [LEAT_IMAGE_JPEG] = &leat_op_decode_jpeg, [LEAT_IMAGE_PNG] = &leat_op_decode_png,
-        [LEAT_IMAGE_WEBP] = &leat_op_decode_webp, [LEAT_IMAGE_BMP] = &leat_op_decode_bmp,
-        [LEAT_IMAGE_PNM] = &leat_op_decode_pnm,
-    };
+#define DECODER(id, word, name) &leat_op_decode_##word,
+    static const leat_op *const ops[] = { NULL, LEAT_IMAGE_FORMAT_LIST(DECODER) };
     return ops[leat_image_format_of(in->data, (size_t)in->shape.dims[0])];
 }
 
@@ -43,8 +40,8 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
         if (in->shape.dims[0] == 0)
             return leat_fail(err, LEAT_E_DATA, "decode_image: the file is empty");
         return leat_fail(err, LEAT_E_DATA,
-                         "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: %lld bytes that "
-                         "start with %02x %02x %02x %02x",
+                         "decode_image: not " LEAT_IMAGE_FORMAT_NAMES
+                         ": %lld bytes that start with %02x %02x %02x %02x",
                          (long long)in->shape.dims[0], start[0], start[1], start[2], start[3]);
     }
     const int rc = op->measure(opts, in, out, scratch, err);
@@ -60,7 +57,7 @@ static int apply(const void *opts, const leat_draw *draw, const leat_view *in, c
 
 const leat_op leat_op_decode_image = {
     .name = "decode_image",
-    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes; their first bytes say which",
+    .help = "decode " LEAT_IMAGE_FORMAT_NAMES " bytes; their first bytes say which",
     .options_size = sizeof(leat_decode_options),
     .options = options,
     .flags = LEAT_OP_DECODE,

@@ -204,8 +204,7 @@ typedef struct others {
 static const char *why_left_out(const leat_images_list *list, size_t i, int found)
 {
     if (found == NO_IMAGE)
-        return list->files[i].bytes ? "no image: not JPEG, PNG, WebP, BMP, PGM or PPM"
-                                    : "an empty file";
+        return list->files[i].bytes ? "no image: not " LEAT_IMAGE_FORMAT_NAMES : "an empty file";
     return found == IMAGE || !list->given ? NULL : leat_format_open_error(found - NOT_OPENED);
 }
 
@@ -311,8 +310,7 @@ static int fail_empty(const walk *w)
                               w->root, w->root);
     return leat_node_fail(
         w->where, w->err, LEAT_E_DATA,
-        "%s: %d class folder%s, but no file in %s is an image (JPEG, PNG, WebP, BMP, PGM "
-        "or PPM)",
+        "%s: %d class folder%s, but no file in %s is an image (" LEAT_IMAGE_FORMAT_NAMES ")",
         w->root, n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }
 

@@ -14,6 +14,7 @@
 #include "base/scratch.h"
 #include "file_watch.h"
 #include "formats/format.h"
+#include "formats/image_format.h"
 #include "images_list.h"
 #include "source_list.h"
 
@@ -305,8 +306,8 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
 
 const leat_source_table leat_source_images = {
     .kind = { "images",
-              "image files (JPEG, PNG, WebP, BMP, PGM, PPM) of a folder per class or of a list, "
-              "read directly",
+              "image files (" LEAT_IMAGE_FORMAT_NAMES ") of a folder per class or of a list, read "
+              "directly",
               options },
     .options_size = sizeof(images_options),
     .open = open_images,
