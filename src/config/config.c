@@ -92,7 +92,9 @@ const leat_node *leat_config_root(const leat_config *config)
     return config ? config->root : NULL;
 }
 
-/* Leat_config_copy(): a deep copy that shares nothing with its original. */
+/* --- copy ------------------------------------------------------------------------------------- */
+
+/* A deep copy that shares nothing with its original. */
 
 /* Most nodes have the same file, so its name is copied once for all neighbours. */
 struct copying {
@@ -157,7 +159,9 @@ int leat_config_copy(const leat_config *config, leat_config **out, leat_error *e
     return LEAT_OK;
 }
 
-/* Leat_config_text(): a config as a file for people. What fits a line is one line of flow
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* A config as a file for people. What fits a line is one line of flow
  * YAML (node.c); the rest is indented blocks, with keys in their order. */
 
 enum { COLUMNS = 100 };

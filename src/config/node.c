@@ -173,6 +173,8 @@ int leat_node_named(const leat_node *node, const char *what, const char **name,
     return LEAT_OK;
 }
 
+/* --- text ------------------------------------------------------------------------------------- */
+
 /* Nodes as one line of flow YAML.
  *
  * DESIGN. Equal nodes have equal texts: keys are in byte order, only text that needs quotes has them, and

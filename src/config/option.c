@@ -253,6 +253,8 @@ const leat_option *leat_option_find(const leat_option *table, const char *name)
     return NULL;
 }
 
+/* --- words ------------------------------------------------------------------------------------ */
+
 /* What an option allows, in words; messages about wrong values. */
 
 enum { NO_NUMBERS, WHOLE, REAL };

@@ -72,6 +72,8 @@ void leat_cudnn_close(leat_cudnn_build *b)
         b->api->cudnnBackendDestroyDescriptor(b->made[--b->n_made]);
 }
 
+/* --- many plans ------------------------------------------------------------------------------- */
+
 /* Builds many plans in several threads; see cudnn_graph.h. */
 
 typedef struct all {

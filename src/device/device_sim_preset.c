@@ -161,6 +161,8 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     return LEAT_OK;
 }
 
+/* --- copies of a real device ------------------------------------------------------------------ */
+
 /* Takes the figures of copies from a result file of gpu_check. The parser of a
  * simulated device calls it. The file is JSON, which the config parser reads, because it is YAML too. */
 

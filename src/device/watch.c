@@ -25,7 +25,9 @@
 #include "leat/error.h"
 #include "watch_wire.h"
 
-/* From the records of a watched process to its figures. Records come in any order, but none later than
+/* --- from records to figures ------------------------------------------------------------------ */
+
+/* Sums up the records of a watched process. Records come in any order, but none later than
  * LATE_NS after its end; what is older is summed up and forgotten, so that a run may last for days. */
 
 typedef struct watch_account watch_account;

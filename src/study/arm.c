@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 #include "base/text.h"
-#include "formats/figure.h"
-#include "leat/budget.h"
 
 enum {
     RUN_NS = 300000000,       /* long compared to a time slice of the scheduler */
@@ -403,8 +400,9 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     return leat_arm_warm_step(arm, err);
 }
 
-/* What compare.c asks about an arm's device after the rounds: steps by its own records, and the most
- * that it reaches. */
+/* --- what compare.c asks about the device after the rounds ------------------------------------- */
+
+/* Steps by the device's own records, and the most that it reaches. */
 
 enum { RECORDED = 50 }; /* steps; a record takes 32 bytes for each kernel and launch */
 
@@ -454,170 +452,4 @@ void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)
         arm->out->ceiling = like->out->ceiling;
     else
         leat_ceiling_measure(arm->device, precision, &arm->out->ceiling);
-}
-
-/* The host memory that arms need which are open at a time. arm.c and all studies call it. */
-
-static int64_t on_device(const leat_budget *budget)
-{
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < budget->n_rows; i++)
-        if (budget->rows[i].kind == LEAT_MEMORY_DEVICE)
-            bytes += budget->rows[i].bytes;
-    return bytes;
-}
-
-/* Where engine.memory is auto, a loader takes a part of what is free when it is opened, so that the caches of further
- * arms are smaller; otherwise each has the same size. */
-static int64_t cache_of(const leat_budget *budget)
-{
-    return budget->limit_is_auto ? 0 : budget->cache_bytes;
-}
-
-static void set_limit(leat_arm_memory *out, int64_t limit, const char *reason)
-{
-    out->limit = limit;
-    snprintf(out->limit_reason, sizeof out->limit_reason, "%s", reason);
-}
-
-int leat_arm_count_memory(leat_arm *arm, leat_error *err)
-{
-    const leat_loader_options options = { .device = arm->device };
-    leat_arm_memory *const out = &arm->memory;
-    leat_train_memory m = { .limit = 0 };
-    leat_machine machine;
-    leat_budget budget;
-    int rc = arm->trainer ? leat_trainer_memory(arm->trainer, &m, err) : LEAT_OK;
-    if (rc < 0 || (rc = leat_plan_budget(arm->plan, &options, &budget, err)) < 0)
-        return rc;
-    *out = (leat_arm_memory){ .trainer = m.limit ? m.total : 0, .cache = cache_of(&budget) };
-    out->loader = budget.total_bytes - on_device(&budget) - out->cache;
-    if (m.limit) {
-        set_limit(out, m.limit, m.limit_reason);
-    } else if (out->cache) {
-        leat_machine_read("", &machine);
-        set_limit(out, machine.memory_bytes, machine.memory_why);
-    }
-    return LEAT_OK;
-}
-
-static int refuse_total(const leat_arm_total *total, int64_t needed, leat_error *err)
-{
-    const leat_arm_memory *const all = &total->all;
-    char caches[64] = "";
-    if (all->cache)
-        snprintf(caches, sizeof caches, ", caches %s", leat_figure_bytes((double)all->cache).text);
-    return leat_fail(err, LEAT_E_NOMEM,
-                     "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
-                     "time), a loader %s%s; lower pipeline.batch.size or engine.memory%s",
-                     leat_figure_bytes((double)needed).text,
-                     leat_figure_bytes((double)all->limit).text, all->limit_reason,
-                     leat_figure_bytes((double)all->trainer).text, total->n,
-                     leat_figure_bytes((double)all->loader).text, caches,
-                     total->n == 1 ? "" : ", or compare fewer arms at a time");
-}
-
-int leat_arm_total_add(leat_arm_total *total, const leat_arm *arm, leat_error *err)
-{
-    leat_arm_memory *const all = &total->all;
-    const leat_arm_memory *const own = &arm->memory;
-    if (!all->limit)
-        set_limit(all, own->limit, own->limit_reason);
-    all->trainer += own->trainer;
-    all->cache += own->cache;
-    if (own->loader > all->loader)
-        all->loader = own->loader;
-    total->n += own->limit > 0;
-    const int64_t needed = all->trainer + all->loader + all->cache;
-    return all->limit && needed > all->limit ? refuse_total(total, needed, err) : LEAT_OK;
-}
-
-int leat_arm_total_open(leat_arm_total *total, leat_arm *arm, leat_error *err)
-{
-    char why[sizeof err->message];
-    const int rc = leat_arm_open(arm, err);
-    if (rc == LEAT_OK)
-        return leat_arm_total_add(total, arm, err);
-    if (rc != LEAT_E_NOMEM || total->n == 0 || !err)
-        return rc;
-    snprintf(why, sizeof why, "%s", err->message);
-    return leat_fail(err, rc, "%s; or compare fewer arms at a time (trainers that are open: %s)",
-                     why, leat_figure_bytes((double)total->all.trainer).text);
-}
-
-/* The cache of an arm's pipeline, filled before anything is measured, so that runs show what later epochs
- * take. trial.c calls it, and suggest_cache.c counts its samples. */
-
-uint64_t leat_arm_samples(const leat_plan *plan)
-{
-    uint64_t n = leat_plan_get_info(plan)->n_records;
-    const leat_stage_info *stage;
-    for (int32_t i = 0; (stage = leat_plan_stage(plan, i)) != NULL; i++) {
-        if (stage->batches || !strcmp(stage->name, "unbatch"))
-            break;
-        n = stage->n_out < n ? stage->n_out : n; /* `repeat` has more, or no end */
-    }
-    return n;
-}
-
-/* Samples that the cache holds, -1: none for the next loader, as a cache on a device belongs to one, and each run has its
- * own. */
-static int64_t kept_by(const leat_arm *arm, leat_loader *loader)
-{
-    leat_loader_stats_info *const stats = calloc(1, sizeof *stats);
-    const char *const device = leat_device_get_info(arm->device)->name;
-    int64_t n = -1;
-    if (stats)
-        leat_loader_stats(loader, stats);
-    if (stats && stats->cache.is_on && strcmp(stats->cache.place, device) != 0)
-        n = (int64_t)stats->cache.entries;
-    free(stats);
-    return n;
-}
-
-/* The share of n samples that the cache lacks. */
-static double lacks(const leat_arm *arm, leat_loader *loader, uint64_t n)
-{
-    const double kept = (double)kept_by(arm, loader);
-    return kept < (double)n ? 1 - kept / (double)n : 0;
-}
-
-bool leat_arm_has_cache(const leat_plan *plan)
-{
-    const leat_stage_info *stage;
-    for (int32_t i = 0; (stage = leat_plan_stage(plan, i)) != NULL; i++)
-        if (!strcmp(stage->name, "cache"))
-            return true;
-    return false;
-}
-
-int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err)
-{
-    const leat_loader_options options = { .device = arm->device, .epochs = 1 };
-    const uint64_t n = leat_arm_samples(arm->plan);
-    const int64_t from = leat_clock_ns();
-    leat_loader *loader = NULL;
-    leat_batch *batch;
-    uint64_t rows = 0;
-    arm->out->uncached = 0;
-    arm->is_cut = false;
-    if (!leat_arm_has_cache(arm->plan))
-        return LEAT_OK;
-    int rc = leat_loader_open(arm->plan, &options, &loader, err);
-    if (rc == LEAT_OK && kept_by(arm, loader) < 0) {
-        arm->out->uncached = 1;
-        leat_loader_close(&loader);
-        return LEAT_OK;
-    }
-    while (rc == LEAT_OK && rows < n && (rows == 0 || leat_clock_ns() - from < most_ns))
-        if ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK) {
-            rows += (uint64_t)leat_batch_get_info(batch)->rows;
-            leat_batch_release(batch);
-        }
-    arm->is_cut = rc == LEAT_OK && rows < n;
-    if (rc == LEAT_OK || rc == LEAT_E_END) /* a pass may end earlier, as it drops the last batch */
-        arm->out->uncached = lacks(arm, loader, rc == LEAT_OK ? n : rows);
-    leat_loader_close(&loader);
-    arm->once.fill_ns = leat_clock_ns() - from;
-    return rc == LEAT_E_END ? LEAT_OK : rc;
 }

@@ -17,6 +17,8 @@
 
 #include "formats/exif.h"
 
+/* --- turn ------------------------------------------------------------------------------------- */
+
 /* Turns a picture by moving and mirroring its DCT blocks, so that no sample is
  * decoded and nothing is lost. */
 

@@ -50,6 +50,8 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
 /* At the end of a run: writes the last one, unless it is there already. */
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
 
+/* --- the folder of --log ---------------------------------------------------------------------- */
+
 /* The folder of `leat train --log`: log.jsonl, an event file for TensorBoard, and a sheet of the
  * first batch. docs/json.md has the keys.
  *
@@ -90,6 +92,8 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
 
 /* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
 int leat_train_log_close(leat_train_log **log, leat_error *err);
+
+/* --- measurements ----------------------------------------------------------------------------- */
 
 /* What a run of `leat train` measures of itself. Rates of an interval, for the log and the progress
  * line, never wait for the device: what only a wait would tell is NaN. */
@@ -308,6 +312,8 @@ void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loa
 /* Owned by the caller; NULL after an error. */
 json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
                                 leat_error *err);
+
+/* --- ranks ------------------------------------------------------------------------------------ */
 
 /* The processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or
  * started by mpirun or srun. Rank 0 alone prints and writes. */

@@ -255,6 +255,8 @@ bool leat_combine_is_fixed(const leat_order *order)
     return leat_combine_is_static(order) && !mixes(order);
 }
 
+/* --- interleave ------------------------------------------------------------------------------- */
+
 /* Computes the segments of an interleave once, at open.
  *
  * Sources are in `cycle_length` places, which are visited in turn. A visit takes block_length elements.

@@ -198,6 +198,8 @@ void leat_row_files_describe(const leat_source *source, uint64_t record, char *t
     snprintf(text, size, "%s, row %llu", group->path, (unsigned long long)(record - group->first));
 }
 
+/* --- open ------------------------------------------------------------------------------------- */
+
 /* Opens files, groups and columns of rows. */
 
 #define SMALL_BYTES ((uint64_t)64 << 20) /* of a column that is kept in memory */
