@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/grow.h"
-#include "page/page_kinds.h"
+#include "print/fields.h"
 
 static const char begins[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 

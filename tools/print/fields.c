@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "page_kinds.h"
+#include "fields.h"
 
 #include <math.h>
 
