@@ -13,26 +13,18 @@
 #include "formats/figure.h"
 
 /* A share as text: "41 %", "2.3 %". */
-typedef struct {
-    char text[16];
-} percent;
-
-static percent percent_of(double share)
+static leat_figure percent_of(double share)
 {
-    percent p;
+    leat_figure p;
     leat_text(p.text, sizeof p.text, share < 0.0995 ? "%.1f %%" : "%.0f %%",
               100 * (share > 0 ? share : 0));
     return p;
 }
 
 /* A ratio with three digits: "0.951×", "1.20×", "34.1×". */
-typedef struct {
-    char text[24];
-} ratio;
-
-static ratio ratio_of(double value)
+static leat_figure ratio_of(double value)
 {
-    ratio r;
+    leat_figure r;
     leat_text(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
     return r;
 }
@@ -71,7 +63,7 @@ static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, c
 {
     const bool falls = to->idle.high < from->idle.low;
     const bool rises = to->idle.low > from->idle.high;
-    const percent before = percent_of(from->idle.value), after = percent_of(to->idle.value);
+    const leat_figure before = percent_of(from->idle.value), after = percent_of(to->idle.value);
     if (!strcmp(before.text, after.text))
         snprintf(text, size, ": device idle stays at %s", after.text);
     else if (falls || rises)
