@@ -52,6 +52,7 @@ typedef struct leat_arm_memory {
 
 typedef struct leat_arm {
     int64_t warmup_ns; /* longest warm-up, set by the caller; 0: 3 s */
+    int64_t loader_ns; /* longest run of the loader alone, set by the caller; 0: 1 s */
     int64_t step_ns; /* set by the caller: how long a step takes, without a trainer; 0: with one */
     leat_compare_arm *out;
     leat_config *config;

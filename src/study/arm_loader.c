@@ -116,9 +116,10 @@ static int settle_loader(const leat_arm *arm, leat_loader *loader, struct intake
 static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *intake,
                     leat_error *err)
 {
+    const int64_t longest = arm->loader_ns ? arm->loader_ns : LONG_NS;
     int rc;
     while (intake->n < arm->out->steps &&
-           (intake->n < LEAT_ARM_ALONE_MIN || intake->to_ns - intake->from_ns < LONG_NS))
+           (intake->n < LEAT_ARM_ALONE_MIN || intake->to_ns - intake->from_ns < longest))
         if ((rc = take_batch(intake, loader, err)) < 0)
             return rc;
     for (int32_t i = 0; i < COPY_LAG; i++) /* those of the last ones that have ended */

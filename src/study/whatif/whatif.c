@@ -29,25 +29,21 @@ enum {
     STEP_ROUNDS = 3,
     MOST_STEPS = 2000,
     FEED_NS = 150000000, /* a run of the loader */
-    MIN_BATCHES = 5,
     FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
     MOST_WAITING = 64, /* largest number of threads to measure if they wait */
 };
-static const double WAITS = 0.3; /* CPU time of stages over their time: below it threads wait */
+static const double WAITS = 0.3;      /* on_cpu() below: threads wait */
 static const double SATURATED = 0.85; /* of the cores, by this process and others */
 
 /* The loader with a number of threads, or with other options. */
 struct feed {
     int32_t threads;
     int trial; /* index in trials; -1: the config as it is */
-    leat_config *config;
-    leat_plan *plan;
-    double *rates;              /* by round */
-    double *per_cpu;            /* samples per second of CPU time, by round */
-    double cores;               /* average number of busy cores of this process, last round */
-    double on_cpu;              /* share of the stages' time */
-    double part[LEAT_DOES_ALL]; /* of the stages' time, by what they do; all 0: not known */
-    double bytes_out;
+    leat_arm arm;
+    leat_compare_arm out;
+    double *rates;   /* by round */
+    double *per_cpu; /* samples per second of CPU time, by round */
+    double cores;    /* average number of busy cores of this process, last round */
 };
 
 struct study {
@@ -61,88 +57,66 @@ struct study {
 
 /* --- a feed ----------------------------------------------------------------------------------- */
 
-/* Copies the config and sets its threads; the caller opens the plan. Close it also after an error. */
+/* Copies the config and sets its threads; the caller opens the arm. Close it also after an error. */
 static int open_feed(struct feed *feed, const leat_config *config, int32_t threads,
                      int32_t n_rounds, leat_error *err)
 {
     char text[64];
     feed->threads = threads;
+    feed->out.steps = INT32_MAX;
+    feed->arm.input_only = true;
+    feed->arm.loader_ns = FEED_NS;
     feed->rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates);
     if (!feed->rates)
         return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
     feed->per_cpu = feed->rates + n_rounds;
     leat_text(text, sizeof text, "engine.threads=%d", threads);
-    const int rc = leat_config_copy(config, &feed->config, err);
-    return rc < 0 ? rc : leat_config_set(feed->config, text, err);
+    const int rc = leat_arm_configure(&feed->arm, &feed->out, n_rounds, config, "cpu", err);
+    return rc < 0 ? rc : leat_config_set(feed->arm.config, text, err);
 }
 
 static void close_feed(struct feed *feed)
 {
-    leat_plan_close(&feed->plan);
-    leat_config_close(&feed->config);
+    leat_arm_close(&feed->arm);
     free(feed->rates);
     memset(feed, 0, sizeof *feed);
 }
 
-/* Takes one batch and returns its time and rows. */
-static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err)
-{
-    leat_batch *batch;
-    const int rc = leat_loader_next(loader, &batch, err);
-    if (rc < 0)
-        return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch") : rc;
-    const leat_batch_info *info = leat_batch_get_info(batch);
-    *ns = info->got_ns;
-    *rows = info->rows;
-    leat_batch_release(batch);
-    return LEAT_OK;
-}
-
-static void note_stages(struct feed *feed, leat_loader *loader)
-{
-    leat_loader_stats_info stats;
-    double busy = 0, cpu = 0;
-    leat_loader_stats(loader, &stats);
-    memset(feed->part, 0, sizeof feed->part);
-    for (int32_t i = 0; i < stats.n_stages; i++) {
-        const leat_stage_stats *s = &stats.stages[i];
-        busy += (double)s->busy_ns;
-        cpu += (double)(s->cpu_ns >= 0 ? s->cpu_ns : s->busy_ns);
-        feed->part[s->does] += (double)s->busy_ns;
-    }
-    for (int does = 0; does < LEAT_DOES_ALL && busy > 0; does++)
-        feed->part[does] /= busy;
-    feed->on_cpu = busy > 0 ? cpu / busy : 1;
-    feed->bytes_out = stats.samples ? (double)stats.bytes_out / (double)stats.samples : 0;
-}
-
-/* A new loader settles, then runs for about 0.15 s. */
 static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
 {
-    const leat_loader_options options = { .epochs = -1 };
-    const int64_t prefetch = leat_plan_get_info(feed->plan)->prefetch;
-    const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
-    leat_loader *loader = NULL;
-    int64_t from = 0, to = 0, rows = 0, more;
-    leat_usage before, after;
-    int rc = leat_loader_open(feed->plan, &options, &loader, err);
-    for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
-        rc = take(loader, &from, &more, err);
-    leat_other_processes_look("", &before);
-    for (int64_t n = 0; rc == LEAT_OK && (n < MIN_BATCHES || to - from < FEED_NS); n++)
-        if ((rc = take(loader, &to, &more, err)) == LEAT_OK)
-            rows += more;
-    leat_other_processes_look("", &after);
-    if (rc == LEAT_OK) {
-        const double ns = (double)(to > from ? to - from : 1);
-        const double cpu_ns = fmax((double)(after.own_ns - before.own_ns), 1);
-        feed->rates[round] = (double)rows * 1e9 / ns;
-        feed->per_cpu[round] = (double)rows * 1e9 / cpu_ns;
-        feed->cores = cpu_ns / ns;
-        note_stages(feed, loader);
-    }
-    leat_loader_close(&loader);
+    leat_arm_use *const use = &feed->arm.use_loader;
+    *use = (leat_arm_use){ 0 };
+    const int rc = leat_arm_run_loader(&feed->arm, round, err);
+    if (rc < 0)
+        return rc;
+    feed->rates[round] = feed->arm.loader[round].samples_per_s;
+    feed->per_cpu[round] = (double)use->rows * 1e9 / fmax((double)use->cpu_ns, 1);
+    feed->cores = (double)use->cpu_ns / fmax((double)use->wall_ns, 1);
     return rc;
+}
+
+/* Share of the stages' time in all rounds that those take which do this. */
+static double part_of(const struct feed *feed, leat_stage_does does)
+{
+    const leat_arm_input *const input = &feed->arm.input;
+    double all = 0, part = 0;
+    for (int32_t i = 0; i < input->n_stages; i++) {
+        all += (double)input->stages[i].busy_ns;
+        part += input->stages[i].does == does ? (double)input->stages[i].busy_ns : 0;
+    }
+    return all > 0 ? part / all : 0;
+}
+
+/* CPU time of the stages over their time. */
+static double on_cpu(const struct feed *feed)
+{
+    const leat_arm_input *const input = &feed->arm.input;
+    double busy = 0, cpu = 0;
+    for (int32_t i = 0; i < input->n_stages; i++) {
+        busy += (double)input->stages[i].busy_ns;
+        cpu += (double)input->stages[i].cpu_ns;
+    }
+    return busy > 0 ? cpu / busy : 1;
 }
 
 /* --- all feeds -------------------------------------------------------------------------------- */
@@ -176,7 +150,7 @@ static int add_threads(struct study *study, int32_t threads, leat_error *err)
         if (study->feeds[i].threads == threads)
             return LEAT_OK;
     const int rc = add_feed(study, threads, -1, &feed, err);
-    return rc < 0 ? rc : leat_plan_open(feed->config, NULL, &feed->plan, err);
+    return rc < 0 ? rc : leat_arm_open(&feed->arm, err);
 }
 
 /* Adds the ways to decode that this config can have. */
@@ -193,11 +167,11 @@ static int add_ways(struct study *study, leat_error *err)
             return rc;
         set[0] = 0;
         for (size_t i = 0; i < 2 && ways[w].lines[i] && fits; i++) {
-            fits = leat_config_set(feed->config, ways[w].lines[i], NULL) == LEAT_OK;
+            fits = leat_config_set(feed->arm.config, ways[w].lines[i], NULL) == LEAT_OK;
             leat_text(set + strlen(set), size - strlen(set), "%s%s", i ? "; " : "",
                       ways[w].lines[i]);
         }
-        if (!fits || leat_plan_open(feed->config, NULL, &feed->plan, NULL) < 0) {
+        if (!fits || leat_arm_open(&feed->arm, NULL) < 0) {
             drop_last_feed(study);
             continue;
         }
@@ -246,7 +220,7 @@ static int choose_feeds(struct study *study, leat_error *err)
     out->cores = most = now.n_cpus;
     if ((rc = add_threads(study, 1, err)) < 0 || (rc = measure_feed(&study->feeds[0], 0, err)) < 0)
         return rc;
-    out->waits = study->feeds[0].on_cpu < WAITS;
+    out->waits = on_cpu(&study->feeds[0]) < WAITS;
     if (out->waits && most < MOST_WAITING)
         most = MOST_WAITING;
     for (int32_t t = 2; t < out->cores && study->n_feeds < 8; t *= 2)
@@ -364,26 +338,26 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
 static double decoding_of_fused(struct study *study)
 {
     struct feed *apart;
-    double part = 0;
-    if (leat_arm_has_cache(study->feeds[0].plan))
+    double decode = 0, ops = 0;
+    if (leat_arm_has_cache(study->feeds[0].arm.plan))
         return 0;
     if (add_feed(study, 1, -1, &apart, NULL) == LEAT_OK &&
-        leat_config_set(apart->config, "engine.fuse=false", NULL) == LEAT_OK &&
-        leat_plan_open(apart->config, NULL, &apart->plan, NULL) == LEAT_OK &&
-        measure_feed(apart, 0, NULL) == LEAT_OK && apart->part[LEAT_DOES_DECODE] > 0)
-        part = apart->part[LEAT_DOES_DECODE] /
-               (apart->part[LEAT_DOES_DECODE] + apart->part[LEAT_DOES_OPS]);
+        leat_config_set(apart->arm.config, "engine.fuse=false", NULL) == LEAT_OK &&
+        leat_arm_open(&apart->arm, NULL) == LEAT_OK && measure_feed(apart, 0, NULL) == LEAT_OK) {
+        decode = part_of(apart, LEAT_DOES_DECODE);
+        ops = part_of(apart, LEAT_DOES_OPS);
+    }
     drop_last_feed(study);
-    return part;
+    return decode > 0 ? decode / (decode + ops) : 0;
 }
 
 /* Predicts records of decoded pixels: the time of all stages except decoding. */
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
-    const double fused = study->feeds[0].part[LEAT_DOES_DECODE_AND_OPS];
-    const double decode =
-        study->feeds[0].part[LEAT_DOES_DECODE] + (fused > 0 ? fused * decoding_of_fused(study) : 0);
+    const double fused = part_of(&study->feeds[0], LEAT_DOES_DECODE_AND_OPS);
+    const double decode = part_of(&study->feeds[0], LEAT_DOES_DECODE) +
+                          (fused > 0 ? fused * decoding_of_fused(study) : 0);
     if (decode <= 0 || decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
         return;
     const double gain = 1 / (1 - decode);
@@ -453,6 +427,7 @@ static int measure(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
     leat_whatif_rates rates = { .n = 0 };
+    const leat_arm_input *const input = &study->feeds[0].arm.input;
     leat_source_info source;
     int32_t predicted;
     int rc;
@@ -460,9 +435,9 @@ static int measure(struct study *study, leat_error *err)
         (rc = run_rounds(study, err)) < 0)
         return rc;
     collect(study, &rates);
-    leat_plan_source(study->feeds[0].plan, &source);
+    leat_plan_source(study->feeds[0].arm.plan, &source);
     out->bytes_per_sample = (double)source.mean_bytes;
-    out->bytes_out_per_sample = study->feeds[0].bytes_out;
+    out->bytes_out_per_sample = (double)input->bytes_out / fmax((double)input->samples, 1);
     conclude_threads(study, &rates);
     conclude_trials(study, leat_whatif_rate(&rates, out->threads, &predicted));
     if ((rc = fill_rows(study, &rates, err)) < 0)
