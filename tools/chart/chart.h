@@ -66,6 +66,13 @@ typedef struct leat_chart {
     void (*table)(FILE *out, const void *data);
 } leat_chart;
 
+/* Of data that say what the chart is called. */
+#define LEAT_CHART_OF(data, draw, table)                                                           \
+    (leat_chart)                                                                                   \
+    {                                                                                              \
+        (data)->id, (data)->title, (data)->about, (data)->simulated, data, draw, table             \
+    }
+
 /* Writes it as a figure of a page. Returns LEAT_OK or LEAT_E_NOMEM. */
 int leat_chart_figure(FILE *out, const leat_chart *chart);
 

@@ -92,11 +92,5 @@ static void put_table(FILE *out, const void *data)
 
 leat_chart leat_chart_dots(const leat_dots *data)
 {
-    return (leat_chart){ .id = data->id,
-                         .title = data->title,
-                         .about = data->about,
-                         .simulated = data->simulated,
-                         .data = data,
-                         .draw = draw,
-                         .table = put_table };
+    return LEAT_CHART_OF(data, draw, put_table);
 }
