@@ -149,13 +149,12 @@ LEAT_API const uint8_t *leat_batch_valid(const leat_batch *batch);
 
 /* A record that was masked or replaced. */
 typedef struct leat_row_error {
-    int64_t batch, row;     /* its position: number in the run, row in the batch */
-    uint64_t record, epoch; /* the bad one */
-    uint64_t replacement;   /* the record used instead; 0 if masked */
-    int32_t replaced;       /* 1: replaced, 0: masked */
-    int32_t code;           /* LEAT_E_* */
-    int32_t not_finite;     /* as of leat_error */
-    char message[460];      /* what failed and where; truncated */
+    int64_t batch, row;       /* its position: number in the run, row in the batch */
+    uint64_t record, epoch;   /* the bad one */
+    uint64_t replacement;     /* the record used instead; 0 if masked */
+    int32_t replaced;         /* 1: replaced, 0: masked */
+    int32_t code, not_finite; /* as of leat_error */
+    char message[460];        /* what failed and where; truncated */
 } leat_row_error;
 
 #define LEAT_BATCH_ERRORS 64 /* bad rows listed per batch */
