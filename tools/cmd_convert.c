@@ -43,7 +43,7 @@ static const leat_option options[] = {
                        "then by name, or in the order of the list"),
     LEAT_OPTION_STRING(
         struct convert_options, part, NULL,
-        "of images or TFRecord files: write only the I-th of N parts of the shards, as 3/8; others "
+        "write only the I-th of N parts of the shards, as 3/8; others "
         "may write theirs "
         "at the same time, also on other machines, and `finish` gives all their names"),
     LEAT_OPTION_STRING(struct convert_options, root, NULL, LEAT_LIST_HELP_ROOT),
@@ -204,10 +204,10 @@ static int check_options(const leat_call *call)
     if (!strcmp(kind, "config") && call->n_arguments > 2)
         return leat_command_misuse("convert", "config takes one file, not also '%s'",
                                    call->arguments[2]);
-    return o->part || has_image_options(o)
+    return has_image_options(o)
                ? leat_command_misuse("convert",
-                                     "%s takes --shards, --shuffle, --threads, --quiet, --progress "
-                                     "and --json",
+                                     "%s takes --shards, --part, --shuffle, --threads, --quiet, "
+                                     "--progress and --json",
                                      kind)
                : LEAT_EXIT_OK;
 }
@@ -319,9 +319,8 @@ const leat_command leat_command_convert = {
         "config may name it in place of the files, so that a very large set opens without a look "
         "at "
         "each.\n\n"
-        "With --part I/N a process writes the shards of one of N parts of images or of TFRecord "
-        "files, from the same "
-        "input and with the same options as the others, in its own folder "
+        "With --part I/N a process writes the shards of one of N parts, from the same input and "
+        "with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
         "convert finish -o PREFIX` gives the files their names; they are those of a single run.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"

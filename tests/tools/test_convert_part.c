@@ -173,6 +173,47 @@ TEST(parts_of_tfrecord_files)
     }
 }
 
+#define CSV(files) "csv '{files: " files ", features: {x: a, y: {columns: b, classes: [u, v]}}}'"
+#define HOW        "--shards 9 --shuffle 3 -q"
+
+/* Of a shuffled source, with shards that begin and end within a batch; killed at each change of a name, and run again. A bad
+ * value in a record of another part does not stop one. */
+TEST(parts_of_a_source)
+{
+    static const int numbers[] = { 1, 3, 8 };
+    expect_success(
+        shell("(echo a,b; for i in $(seq 400); do echo $i,$([ $((i %% 3)) = 0 ] && echo u || echo "
+              "v); done) >a.csv; sed s/^7,/seven,/ a.csv >b.csv; $L convert " CSV(
+                  "a.csv") " -o one " HOW));
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        const int of = numbers[k];
+        char part[200];
+        expect_success(shell("rm -rf two-* .two.*"));
+        for (int i = 0; i < of; i++) {
+            snprintf(part, sizeof part, "$L convert " CSV("a.csv") " -o two " HOW " --part %d/%d",
+                     i * 5 % of + 1, of);
+            for (int call = 1; disturb(part, calls, call, 0) != 0; call += 1 + (call + i) % 3)
+                assert_true(call < MOST_CALLS);
+        }
+        assert_int_equal(count_files("two-*"), 0);
+        expect_success(shell("$L convert finish -o two"));
+        expect_in(out, "400 records in 9 files");
+        expect_success(shell("for f in one-*.tfrecord one-labels.txt; do cmp $f two-${f#one-} || "
+                             "exit 1; done; sed s/one-/two-/ one-manifest.json | cmp - "
+                             "two-manifest.json && $L index --check two-manifest.json"));
+        assert_int_equal(count_files("one-*"), count_files("two-*"));
+    }
+    int n_bad = 0;
+    for (int i = 1; i <= 9; i++)
+        n_bad += shell("$L convert " CSV("b.csv") " -o three " HOW " --part %d/9", i) != 0;
+    assert_in_range(n_bad, 1, 3); /* its own part, and those whose batch it shares */
+    expect_success(
+        shell("$L convert " CSV("a.csv") " -o four --shards 9 -q --part 1/2; $L convert " CSV(
+            "a.csv") " -o four " HOW " --part 2/2"));
+    expect_failure(shell("$L convert finish -o four"), 1, "was made from other files");
+    expect_success(shell("rm -rf one-* two-* .three.* .four.* ?.csv"));
+}
+
 /* Files that have no records of a part are not read: damage in them is told to another part. */
 TEST(a_part_reads_what_it_writes)
 {
@@ -193,7 +234,7 @@ TEST(a_part_reads_what_it_writes)
     expect_failure(shell("$L convert finish -o in-out"), 1, "was made from other files");
     expect_failure(shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out --part 1/11"), 2,
                    "--part 1/11 of 10 shards");
-    expect_failure(shell("$L convert csv a.csv -o in-out --part 1/2"), 2, "csv takes --shards");
+    expect_failure(shell("$L convert csv a.csv -o in-out --jpeg restart"), 2, "csv takes --shards");
     expect_success(shell("rm -rf in-* .in-*"));
 }
 

@@ -22,8 +22,7 @@ typedef struct leat_convert {
     const char *prefix;
     /* -1: 1, or one for each file of TFRecord files. */
     int32_t n_shards;
-    /* Write only its shards, and leave names to `finish`. Of TFRecord files that have none of its records at most the
-     * number of records is read. */
+    /* Write only its shards, and leave names to `finish`. Of other records at most their number is read. */
     leat_convert_part part;
     /* -1: as the config says, or for images by the number of cores. */
     int64_t threads;

@@ -19,6 +19,8 @@
 #include "setup.h"
 #include "signals.h"
 
+enum { BATCH = 32 };
+
 struct job {
     const leat_convert *c;
     leat_plan *plan;
@@ -143,12 +145,13 @@ static void find_sources(const leat_config *config, const char *path, leat_paths
 }
 
 /* Refuses a source that reads a file of the new set. */
-static int check_apart(const struct job *job, const leat_config *config, leat_error *err)
+static int check_apart(struct job *job, const leat_config *config, leat_error *err)
 {
     leat_paths files = { 0 };
     find_sources(config, "source", &files);
     const int rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
                                                 (const char *const *)files.items, files.n, err);
+    job->shards.n_files = files.n;
     leat_paths_close(&files);
     return rc;
 }
@@ -162,7 +165,7 @@ static int open_plan(struct job *job, leat_error *err)
     if (job->c->is_shuffled)
         snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %llu}}, ",
                  (unsigned long long)job->c->seed);
-    snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: 32}, {prefetch: 2}]", shuffle);
+    snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: %d}, {prefetch: 2}]", shuffle, BATCH);
     if ((rc = open_config(job->c, &config, err)) >= 0 &&
         (rc = leat_config_set_as(config, pipeline, origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
@@ -229,25 +232,49 @@ static int write_row(struct job *job, leat_batch *batch, int64_t r, leat_error *
                   : leat_record_shards_write(&job->shards, record, size, err);
 }
 
-static int write_batch(struct job *job, leat_batch *batch, leat_error *err)
+/* Rows of a batch that are records [from, to) of the order. */
+static int write_batch(struct job *job, leat_batch *batch, int64_t from, int64_t to,
+                       leat_error *err)
 {
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    const int64_t at = info->number * BATCH;
+    const int64_t end = to - at < info->rows ? to - at : info->rows;
     int rc = LEAT_OK;
-    for (int64_t r = 0; r < leat_batch_get_info(batch)->rows && rc == LEAT_OK; r++)
+    for (int64_t r = from > at ? from - at : 0; r < end && rc == LEAT_OK; r++)
         rc = write_row(job, batch, r, err);
     if (rc == LEAT_OK && leat_signals_caught())
         rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
     return rc;
 }
 
+static int write_records(struct job *job, int64_t from, int64_t to, leat_error *err)
+{
+    const leat_loader_options options = { .first_batch = from / BATCH };
+    leat_batch *batch;
+    int rc = leat_loader_open(job->plan, &options, &job->loader, err);
+    for (int64_t at = from / BATCH * BATCH; rc == LEAT_OK && at < to; at += BATCH)
+        if ((rc = leat_loader_next(job->loader, &batch, err)) == LEAT_OK) {
+            rc = write_batch(job, batch, from, to, err);
+            leat_batch_release(batch);
+        }
+    leat_loader_close(&job->loader);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+/* A part reads the records of its own shards, and a few beside them in their first and last batches. */
 static int write_all(struct job *job, leat_error *err)
 {
-    leat_batch *batch;
-    int rc = leat_loader_open(job->plan, NULL, &job->loader, err);
-    while (rc == LEAT_OK && (rc = leat_loader_next(job->loader, &batch, err)) == LEAT_OK) {
-        rc = write_batch(job, batch, err);
-        leat_batch_release(batch);
+    leat_record_shards *const s = &job->shards;
+    int rc = LEAT_OK;
+    if (!s->part.of)
+        return write_records(job, 0, INT64_MAX, err);
+    for (int64_t at = 0, n; s->n_written < s->n_shards && rc == LEAT_OK; at += n) {
+        n = (int64_t)leat_record_shards_share(s, s->n_written);
+        rc = leat_record_shards_next(s, (uint64_t)n, err);
+        if (rc == LEAT_OK && s->writer)
+            rc = write_records(job, at, at + n, err);
     }
-    return rc == LEAT_E_END ? LEAT_OK : rc;
+    return rc;
 }
 
 /* The names of the source's classes, which reading the set then gives again. */
@@ -271,8 +298,9 @@ static int convert(struct job *job, leat_error *err)
     if (job->shards.total < (uint64_t)job->shards.n_shards)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
                          job->shards.n_shards, (unsigned long long)job->shards.total);
-    int rc;
-    if ((rc = open_numbers(job, err)) < 0 ||
+    int rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err);
+    job->shards.digest = leat_plan_get_info(job->plan)->digest;
+    if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
@@ -340,19 +368,21 @@ static void print_config(const struct job *job)
 static int report(const struct job *job, double seconds, leat_error *err)
 {
     const leat_record_shards *const s = &job->shards;
+    const int n_shards = leat_convert_part_size(s->part, s->n_shards);
     if (!leat_json_to_stdout(job->c->json)) {
         printf("%s record%s, %s, in %d file%s %s-*%s", leat_figure_count(s->records).text,
-               s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, s->n_shards,
-               s->n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
+               s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, n_shards,
+               n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
                leat_shard_name_end(s->n_shards).text);
         leat_record_shards_print_labels(s);
+        leat_convert_part_print(s->part, s->prefix);
         print_config(job);
     }
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "records", (int64_t)s->records);
     leat_json_int(json, "bytes_out", (int64_t)s->bytes);
     leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, s->prefix, s->n_shards, (leat_convert_part){ 0 });
+    leat_shard_names_add(json, s->prefix, s->n_shards, s->part);
     leat_json_text_or_null(json, "labels", s->labels);
     return leat_json_write(json, job->c->json, err);
 }
@@ -362,6 +392,7 @@ int leat_convert_source_run(const leat_convert *how, leat_error *err)
     const int64_t start = leat_host_now_ns();
     struct job job = { .c = how };
     job.shards.prefix = how->prefix;
+    job.shards.part = how->part;
     job.shards.n_shards = how->n_shards < 0 ? 1 : how->n_shards;
     job.shards.progress = &job.progress;
     int rc = open_plan(&job, err);

@@ -220,6 +220,8 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
 void leat_record_shards_say_no_labels(const char *why);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
+/* Records of a shard where shards share `total`; numbers differ by at most one. */
+uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard);
 /* Whether one of the next n records is of a shard of this part. */
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */

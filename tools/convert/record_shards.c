@@ -101,8 +101,7 @@ int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *e
     return rc;
 }
 
-/* Records of a shard; sizes differ by at most one. */
-static uint64_t share_of(const leat_record_shards *s, int32_t shard)
+uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard)
 {
     const uint64_t n = (uint64_t)s->n_shards;
     return s->total / n + ((uint64_t)shard < s->total % n);
@@ -114,7 +113,7 @@ bool leat_record_shards_want(const leat_record_shards *s, uint64_t n)
     bool wants = s->writer && left;
     for (int32_t shard = s->n_written; !wants && n > left; shard++) {
         n -= left;
-        left = share_of(s, shard);
+        left = leat_record_shards_share(s, shard);
         wants = leat_convert_part_has(s->part, shard);
     }
     return wants;
@@ -126,7 +125,7 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
     leat_format_error why;
     int rc = LEAT_OK;
     if (s->left == 0)
-        rc = leat_record_shards_next(s, share_of(s, s->n_written), err);
+        rc = leat_record_shards_next(s, leat_record_shards_share(s, s->n_written), err);
     s->left -= s->left != UINT64_MAX;
     if (rc < 0 || !s->writer)
         return rc;
