@@ -12,12 +12,24 @@
 
 #include "base/machine.h"
 
-#define TEXT_OF(x)  #x
-#define VALUE_OF(x) TEXT_OF(x)
-#define MAJOR       VALUE_OF(DNNL_VERSION_MAJOR)
-#define FILE_NAME   "libdnnl.so." MAJOR
-#define FOLDERS_UP  8
-#define MINORS      64
+/* What messages say of the versions that this build can call, and the packages that have one. */
+#if LEAT_ONEDNN_2 && LEAT_ONEDNN_3
+#define VERSIONS "2.x or 3.x"
+#define FILES    "libdnnl.so.2 or libdnnl.so.3"
+#define PACKAGES "libdnnl2 (Debian 13: libdnnl3.6)"
+#elif LEAT_ONEDNN_2
+#define VERSIONS "2.x"
+#define FILES    "libdnnl.so.2"
+#define PACKAGES "libdnnl2"
+#elif LEAT_ONEDNN_3
+#define VERSIONS "3.x"
+#define FILES    "libdnnl.so.3"
+#define PACKAGES "libdnnl3 (Debian 13: libdnnl3.6)"
+#else
+#error "LEAT_ONEDNN_2 and LEAT_ONEDNN_3 say which versions of oneDNN the build has headers of"
+#endif
+#define FOLDERS_UP 8
+#define MINORS     64
 
 enum { LIBRARY_BYTES = 96 << 20 }; /* its file, 44 MB in Debian 13, and what it allocates */
 
@@ -25,26 +37,32 @@ leat_onednn_table leat_onednn;
 
 static struct {
     pthread_mutex_t lock;
-    bool is_open; /* leat_onednn is filled */
+    void *file; /* NULL: leat_onednn is not filled */
 } library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- finding it ------------------------------------------------------------------------------- */
 
 /* n 0: where the system looks. Most have libdnnl.so.3; Debian 13 has only libdnnl.so.3.6, so minor versions are tried, too,
  * the newest first. */
-static void *open_in(const char *folder, int n)
+static void *open_major(const char *folder, int n, int major)
 {
     char path[4096], minor[16] = "";
     struct stat status;
     void *found = NULL;
     for (int i = MINORS; i >= 0 && !found; i--) {
-        const int length =
-            snprintf(path, sizeof path, "%.*s%s%s%s", n, folder, n ? "/" : "", FILE_NAME, minor);
+        const int length = snprintf(path, sizeof path, "%.*s%slibdnnl.so.%d%s", n, folder,
+                                    n ? "/" : "", major, minor);
         if (length > 0 && (size_t)length < sizeof path && (n == 0 || stat(path, &status) == 0))
             found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         snprintf(minor, sizeof minor, ".%d", i - 1);
     }
     return found;
+}
+
+static void *open_in(const char *folder, int n)
+{
+    void *const found = LEAT_ONEDNN_3 ? open_major(folder, n, 3) : NULL;
+    return found || !LEAT_ONEDNN_2 ? found : open_major(folder, n, 2);
 }
 
 /* PREFIX/lib/libdnnl.so.3, when this library is PREFIX/lib/python3.11/site-packages/…/libleat.so. */
@@ -83,31 +101,31 @@ static int fail_missing(const char *named, leat_error *err)
 {
     const bool has_name = named && *named;
     return leat_fail(err, LEAT_E_UNSUPPORTED,
-                     "training on the CPU needs oneDNN " MAJOR ".x (" FILE_NAME
-                     "), which %s%s: install libdnnl" MAJOR
-                     " (Debian 13: libdnnl3.6) or your system's package of it%s, or name its file "
+                     "training on the CPU needs oneDNN " VERSIONS " (" FILES
+                     "), which %s%s: install " PACKAGES
+                     " or your system's package of it%s, or name its file "
                      "or folder in the environment variable LEAT_ONEDNN",
                      has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
-                     DNNL_VERSION_MAJOR >= 3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
+                     LEAT_ONEDNN_3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
 }
 
 static int fill(void *file, leat_error *err)
 {
     leat_onednn_table table = { 0 };
-    const char *missing = NULL;
-#define FIND(name)                                                                                 \
-    *(void **)&table.name = dlsym(file, "dnnl_" #name);                                            \
-    missing = missing || table.name ? missing : "dnnl_" #name;
-    LEAT_ONEDNN_LIST(FIND)
-#undef FIND
-    const int major = table.version ? table.version()->major : 0;
-    if (missing || major != DNNL_VERSION_MAJOR)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "the oneDNN that was found is %d.x%s%s: this build of leat needs " MAJOR
-                         ".x (name another one in the environment variable LEAT_ONEDNN)",
-                         major, missing ? " without " : "", missing ? missing : "");
+    *(void **)&table.version = dlsym(file, "dnnl_version");
+    *(void **)&table.sgemm = dlsym(file, "dnnl_sgemm");
     *(void **)&table.omp_get_max_threads = dlsym(file, "omp_get_max_threads");
     *(void **)&table.omp_set_num_threads = dlsym(file, "omp_set_num_threads");
+    const int major = table.version ? table.version()->major : 0;
+    const bool is_built = (major == 2 && LEAT_ONEDNN_2) || (major == 3 && LEAT_ONEDNN_3);
+    if (!is_built || !table.sgemm)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "the oneDNN that was found is %d.x%s: this build of leat needs " VERSIONS
+                         " (name another one in the environment variable LEAT_ONEDNN)",
+                         major,
+                         !table.version ? " without dnnl_version"
+                         : !table.sgemm ? " without dnnl_sgemm"
+                                        : "");
     if (!table.omp_get_max_threads || !table.omp_set_num_threads) {
         table.omp_get_max_threads = NULL;
         table.omp_set_num_threads = NULL;
@@ -134,14 +152,20 @@ int leat_onednn_calls_open(leat_error *err)
 {
     int rc = LEAT_OK;
     pthread_mutex_lock(&library.lock);
-    if (!library.is_open && (rc = check_room(err)) == LEAT_OK) {
+    if (!library.file && (rc = check_room(err)) == LEAT_OK) {
         const char *const named = getenv("LEAT_ONEDNN");
         void *const file = find(named);
         rc = file ? fill(file, err) : fail_missing(named, err);
-        library.is_open = rc == LEAT_OK;
-        if (file && rc < 0)
+        if (rc == LEAT_OK)
+            library.file = file;
+        else if (file)
             dlclose(file);
     }
     pthread_mutex_unlock(&library.lock);
     return rc;
+}
+
+void *leat_onednn_calls_find(const char *name)
+{
+    return dlsym(library.file, name);
 }

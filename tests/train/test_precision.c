@@ -107,10 +107,10 @@ static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
         a[i] = half_of(x[i]);
         b[i] = half_of(y[i]);
     }
-    if (leat_dn_product_open(dn, s, &product, &err) < 0)
+    if (leat_dn_ops->product_open(dn, s, &product, &err) < 0)
         fail_msg("%s", err.message);
-    void *scratch = malloc(leat_dn_primitive_scratch(product) + 1);
-    assert_int_equal(leat_dn_product_run(product, 1, a, b, c, scratch, &err), LEAT_OK);
+    void *scratch = malloc(leat_dn_ops->primitive_scratch(product) + 1);
+    assert_int_equal(leat_dn_ops->product_run(product, 1, a, b, c, scratch, &err), LEAT_OK);
     for (int64_t i = 0; i < s->m * s->n; i++) {
         const int64_t row = i / s->n, column = i % s->n;
         double wanted = 0;

@@ -58,7 +58,7 @@ void leat_cpu_pack_close(leat_cpu_pack *pack)
 
 size_t leat_cpu_pack_bytes(const leat_net *net, const leat_cpu_pack *pack)
 {
-    return pack->layout ? leat_dn_layout_bytes(pack->layout)
+    return pack->layout ? leat_dn_ops->layout_bytes(pack->layout)
                         : net->model->params[pack->param].n * sizeof(uint16_t);
 }
 
@@ -67,13 +67,14 @@ static int pack_open_conv(leat_net *net, leat_cpu_pack *pack, leat_error *err)
 {
     const leat_shape *shape = &net->model->params[pack->param].spec->shape;
     const size_t bytes = (size_t)shape->dims[3] * sizeof *pack->bias;
-    const leat_dn_layout *plain = leat_dn_layout_plain(net->dn, shape, groups_of(net, pack->param));
+    const leat_dn_layout *plain =
+        leat_dn_ops->layout_plain(net->dn, shape, groups_of(net, pack->param));
     if (!plain)
         return leat_cpu_no_memory(err, 0);
-    const int rc = leat_dn_copy_open(net->dn, plain, pack->layout, &pack->copy, err);
+    const int rc = leat_dn_ops->copy_open(net->dn, plain, pack->layout, &pack->copy, err);
     if (rc < 0)
         return rc;
-    want_scratch(net, leat_dn_primitive_scratch(pack->copy));
+    want_scratch(net, leat_dn_ops->primitive_scratch(pack->copy));
     if (pack->norm >= 0 && (!(pack->factor = leat_cpu_alloc(bytes, err)) ||
                             !(pack->bias = leat_cpu_alloc(bytes, err))))
         return LEAT_E_NOMEM;
@@ -117,15 +118,15 @@ static int place_grad(leat_net *net, int32_t param, const leat_dn_layout *layout
     leat_cpu_grad *grad = &net->grad[param];
     if (grad->layout)
         return LEAT_OK;
-    const leat_dn_layout *plain = leat_dn_layout_plain(
+    const leat_dn_layout *plain = leat_dn_ops->layout_plain(
         net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
     if (!plain)
         return leat_cpu_no_memory(err, 0);
-    const int rc = leat_dn_copy_open(net->dn, layout, plain, &grad->copy, err);
+    const int rc = leat_dn_ops->copy_open(net->dn, layout, plain, &grad->copy, err);
     if (rc < 0)
         return rc;
     grad->layout = layout;
-    want_scratch(net, leat_dn_primitive_scratch(grad->copy));
+    want_scratch(net, leat_dn_ops->primitive_scratch(grad->copy));
     return LEAT_OK;
 }
 
@@ -152,13 +153,13 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
         .bf16 = net->model->precision == LEAT_PRECISION_BF16,
         .weights = pass == LEAT_DN_GRAD_WEIGHTS ? net->grad[param].layout : NULL,
     };
-    const int rc = leat_dn_conv_open(net->dn, &spec, out, err);
+    const int rc = leat_dn_ops->conv_open(net->dn, &spec, out, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
-    want_scratch(net, leat_dn_primitive_scratch(*out));
+    want_scratch(net, leat_dn_ops->primitive_scratch(*out));
     return pass == LEAT_DN_GRAD_WEIGHTS
-               ? place_grad(net, param, leat_dn_conv_weights(*out), err)
-               : add_pack(net, param, op->norm, leat_dn_conv_weights(*out), err);
+               ? place_grad(net, param, leat_dn_ops->conv_weights(*out), err)
+               : add_pack(net, param, op->norm, leat_dn_ops->conv_weights(*out), err);
 }
 
 /* A product of a dense layer in bfloat16; those in float32 need no plan. */
@@ -172,10 +173,10 @@ static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows,
         : op->prim == LEAT_PRIM_DENSE_GRAD_DATA
             ? (leat_dn_product_spec){ .transpose_b = true, .m = rows, .n = n_in, .k = n_out }
             : (leat_dn_product_spec){ .transpose_a = true, .m = n_in, .n = n_out, .k = rows };
-    const int rc = leat_dn_product_open(net->dn, &spec, out, err);
+    const int rc = leat_dn_ops->product_open(net->dn, &spec, out, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
-    want_scratch(net, leat_dn_primitive_scratch(*out));
+    want_scratch(net, leat_dn_ops->primitive_scratch(*out));
     return op->prim == LEAT_PRIM_DENSE_GRAD_WEIGHTS ? LEAT_OK
                                                     : add_pack(net, l->first_param, -1, NULL, err);
 }

@@ -13,7 +13,7 @@ enum { WEIGHT, BIAS };
 static const leat_cpu_pack *packed(const leat_cpu_call *call)
 {
     return leat_cpu_pack_find(call->net, call->layer->first_param, call->op->norm,
-                              leat_dn_conv_weights(call->primitive));
+                              leat_dn_ops->conv_weights(call->primitive));
 }
 
 static int conv(const leat_cpu_call *call)
@@ -32,7 +32,7 @@ static int conv(const leat_cpu_call *call)
         .dst = call->out[0],
         .scratch = call->net->scratch[call->thread].dn,
     };
-    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
+    return leat_dn_ops->conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 static int conv_grad_data(const leat_cpu_call *call)
@@ -41,7 +41,7 @@ static int conv_grad_data(const leat_cpu_call *call)
                                      .weights = packed(call)->data,
                                      .src = call->out[0],
                                      .scratch = call->net->scratch[call->thread].dn };
-    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
+    return leat_dn_ops->conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 /* Sums of in[0] over its pixels, unless the bias is frozen. */
@@ -75,7 +75,7 @@ static int conv_grad_weights(const leat_cpu_call *call)
         .bias = leat_cpu_gradient(call, BIAS),
         .scratch = call->net->scratch[call->thread].dn,
     };
-    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
+    return leat_dn_ops->conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 /* --- dense ----------------------------------------------------------------------------------- */
@@ -95,8 +95,8 @@ static const void *half_weights(const leat_cpu_call *call)
 
 static int run_product(const leat_cpu_call *call, const void *a, const void *b, float *c)
 {
-    return leat_dn_product_run(call->primitive, call->thread, a, b, c,
-                               call->net->scratch[call->thread].dn, call->err);
+    return leat_dn_ops->product_run(call->primitive, call->thread, a, b, c,
+                                    call->net->scratch[call->thread].dn, call->err);
 }
 
 static int dense(const leat_cpu_call *call)
@@ -107,8 +107,8 @@ static int dense(const leat_cpu_call *call)
     float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_buffer(call, 2));
     const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), y)
-                       : leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
-                                        leat_cpu_weight(call, WEIGHT), y, call->err);
+                       : leat_dn_ops->matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
+                                             leat_cpu_weight(call, WEIGHT), y, call->err);
     if (rc < 0)
         return rc;
     if (call->layer->n_params > 1)
@@ -127,8 +127,8 @@ static int dense_grad_data(const leat_cpu_call *call)
     float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_buffer(call, 2));
     const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), dx)
-                       : leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
-                                        leat_cpu_weight(call, WEIGHT), dx, call->err);
+                       : leat_dn_ops->matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
+                                             leat_cpu_weight(call, WEIGHT), dx, call->err);
     if (rc == LEAT_OK)
         leat_cpu_put(call->net, call->out[0], type, 0, (size_t)(n_in * call->rows), dx);
     return rc;
@@ -142,8 +142,8 @@ static int dense_grad_weights(const leat_cpu_call *call)
         return LEAT_OK;
     if (call->primitive)
         return run_product(call, call->in[1], call->in[0], leat_cpu_gradient(call, WEIGHT));
-    return leat_dn_matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
-                          leat_cpu_gradient(call, WEIGHT), call->err);
+    return leat_dn_ops->matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
+                               leat_cpu_gradient(call, WEIGHT), call->err);
 }
 
 const leat_cpu_prim leat_cpu_prim_conv = { .run = conv };

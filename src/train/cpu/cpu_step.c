@@ -167,7 +167,7 @@ static void renew_packs(leat_net *net, int32_t thread)
             net->loops->bf16_of_floats(from, pack->data, net->model->params[pack->param].n);
         else if (mine->rc == LEAT_OK)
             mine->rc =
-                leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
+                leat_dn_ops->copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
     }
     leat_cpu_team_meet(&net->team, NULL);
 }

@@ -87,8 +87,8 @@ static void unpack(leat_net *net, int32_t thread)
         if (!grad->copy || mine->rc < 0)
             continue;
         mine->rc =
-            leat_dn_copy_run(grad->copy, thread, leat_cpu_update_sum(net) + grad->at,
-                             net->gradient + net->model->params[i].at, mine->dn, &mine->error);
+            leat_dn_ops->copy_run(grad->copy, thread, leat_cpu_update_sum(net) + grad->at,
+                                  net->gradient + net->model->params[i].at, mine->dn, &mine->error);
     }
     leat_cpu_team_meet(&net->team, NULL);
 }
@@ -256,7 +256,8 @@ static void place_grads(leat_net *net)
         leat_cpu_grad *grad = &net->grad[i];
         if (!p->spec->trained)
             continue;
-        const size_t n = grad->layout ? leat_dn_layout_bytes(grad->layout) / sizeof(float) : p->n;
+        const size_t n =
+            grad->layout ? leat_dn_ops->layout_bytes(grad->layout) / sizeof(float) : p->n;
         grad->at = net->n_grad_floats;
         grad->n = (n + 15) / 16 * 16;
         net->n_grad_floats += grad->n;
