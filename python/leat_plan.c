@@ -123,8 +123,13 @@ static int open_arrays(leat_py_plan *p, PyObject *arrays, PyObject *stages, long
             leat_builder_stage(builder, name, options);
     }
     int rc = LEAT_E_ARGUMENT;
-    if (!PyErr_Occurred() && (rc = leat_builder_plan(builder, &p->plan, &err)) < 0)
-        leat_py_raise(&err);
+    if (!PyErr_Occurred()) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = leat_builder_plan(builder, &p->plan, &err);
+        Py_END_ALLOW_THREADS
+        if (rc < 0)
+            leat_py_raise(&err);
+    }
     leat_builder_close(&builder);
     return rc < 0 ? -1 : 0;
 }

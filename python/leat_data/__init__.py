@@ -172,7 +172,7 @@ class Loader:
         self._setup(to, device, hold)
         settings = dict(set or {})
         if rank is not None or ranks is not None:
-            settings.update({"engine.rank": rank or 0, "engine.ranks": 1 if ranks is None else ranks})
+            settings.update({f"engine.{key}": value for key, value in _part(rank, ranks).items()})
         if isinstance(config, dict):
             path, text = None, _yaml(config)
         else:
@@ -193,10 +193,7 @@ class Loader:
         self._form = _converter(to, device)
 
     def _open(self):
-        if self._recipe[5] is not None:
-            self._core = _leat.Loader(*self._recipe)
-        else:  # of files, which may be many or slow
-            self._core = self._apart(lambda gone: _leat.Loader(*self._recipe))
+        self._core = self._apart(lambda gone: _leat.Loader(*self._recipe))
         _open_loaders.add(self._core)
         self._plan = self._core.plan
 
@@ -302,6 +299,10 @@ def _text(value):
     return None if value is None else _yaml(value)
 
 
+def _part(rank, ranks):
+    return {"rank": rank or 0, "ranks": 1 if ranks is None else ranks}
+
+
 def _setting(value):
     return value if isinstance(value, str) else _yaml(value)
 
@@ -334,13 +335,16 @@ class Builder:
         out["pipeline"] = [name if given is None else {name: json.loads(given)} for name, given in self._stages]
         return out
 
-    def loader(self, to=None, *, device=None, hold=3):
-        """Opens the loader. Arrays are not copied: do not change them while it lives."""
+    def loader(self, to=None, *, device=None, hold=3, rank=None, ranks=None):
+        """Opens the loader; its words are those of leat.Loader. Arrays are not copied: do not change them while it lives."""
         if self._source:
-            return Loader(self.config, to, device=device, hold=hold)
+            return Loader(self.config, to, device=device, hold=hold, rank=rank, ranks=ranks)
+        engine = self._engine
+        if rank is not None or ranks is not None:
+            engine = _yaml({**self.config.get("engine", {}), **_part(rank, ranks)})
         out = Loader.__new__(Loader)
         out._setup(to, device, hold)
-        out._recipe = (None, None, None, None, [], self._arrays, self._stages, self._seed, self._engine, hold, out._device)
+        out._recipe = (None, None, None, None, [], self._arrays, self._stages, self._seed, engine, hold, out._device)
         out._open()
         return out
 

@@ -49,6 +49,16 @@ def files(folder, **pipeline):
     }
 
 
+class Copied:
+    """A tensor that is asked for a copy, by whatever reads DLPack."""
+
+    def __init__(self, tensor):
+        self.tensor, self.__dlpack_device__ = tensor, tensor.__dlpack_device__
+
+    def __dlpack__(self, **words):
+        return self.tensor.__dlpack__(**{**words, "copy": True})
+
+
 def resident():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -201,6 +211,21 @@ class Delivery(unittest.TestCase):
             for i, batch in enumerate(whole):
                 np.testing.assert_array_equal(np.concatenate([p[i] for p in parts]), batch)
 
+    def test_ranks_of_a_builder(self):
+        """Of arrays and of files, beside options of the engine; a rank beyond the ranks is refused as Loader does."""
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(os.path.join(folder, "x.npy"), X)
+            npy = {"files": os.path.join(folder, "x.npy"), "name": "x"}
+            for engine in (None, {"threads": 1, "digest": True}):
+                for built in (leat.from_arrays({"x": X}, engine=engine), leat.from_npy(npy, engine=engine)):
+                    built = built.shuffle(seed=1).batch(BATCH)
+                    parts = [built.loader("numpy", rank=r, ranks=3) for r in range(3)]
+                    self.assertEqual([(p.plan["rank"], p.plan["ranks"]) for p in parts], [(0, 3), (1, 3), (2, 3)])
+                    for whole, *cut in zip(built.loader("numpy"), *parts, strict=True):
+                        np.testing.assert_array_equal(np.concatenate([c["x"] for c in cut]), whole["x"])
+                    self.assertEqual("digest" in next(iter(parts[0])).info, "digest" in next(iter(built.loader())).info)
+                    self.assertRaisesRegex(leat.ConfigError, "rank", built.loader, rank=3, ranks=3)
+
     def test_map_and_tuples(self):
         loader = arrays().map(lambda b: {**b, "z": b["x"] * 2}).map(lambda b: b["z"].sum())
         self.assertEqual(len(loader), N)
@@ -293,10 +318,12 @@ class Memory(unittest.TestCase):
         self.assertEqual(tensor.__dlpack_device__(), (1, 0))
         self.assertIn('"dltensor"', repr(tensor.__dlpack__()))
         self.assertIn('"dltensor_versioned"', repr(tensor.__dlpack__(max_version=(1, 1))))
-        view, copy = np.from_dlpack(tensor), np.from_dlpack(tensor, copy=True)
+        view, copy = np.from_dlpack(tensor), np.from_dlpack(Copied(tensor))
         self.assertNotEqual(view.ctypes.data, copy.ctypes.data)
         np.testing.assert_array_equal(view, copy)
         self.assertEqual(view.ctypes.data % 64, 0)
+        if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # before, from_dlpack() had no `copy`
+            self.assertNotEqual(view.ctypes.data, np.from_dlpack(tensor, copy=True).ctypes.data)
         self.assertEqual(np.asarray(tensor).ctypes.data, view.ctypes.data)
         self.assertEqual(np.asarray(tensor, dtype=np.float64).dtype, np.float64)
         self.assertEqual(tensor.__array__(np.float32, copy=False).ctypes.data, view.ctypes.data)
@@ -369,6 +396,18 @@ class Batches(unittest.TestCase):
             self.assertIs(type(other), dict)
             np.testing.assert_array_equal(other["z"], X[other["y"]])
         batch.record_stream(1)  # nothing to do in host memory
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not there")
+    def test_saved_by_torch(self):
+        """A dict of tensors is what torch.load() takes without trust in the file."""
+        import torch
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "batch.pt")
+            torch.save(dict(next(iter(arrays("torch")))), path)
+            there = torch.load(path, weights_only=True)
+            self.assertEqual((type(there), [*there]), (dict, ["x", "y"]))
+            np.testing.assert_array_equal(there["x"].numpy(), X[there["y"].numpy()])
 
     def test_a_batch_of_somebody_else(self):
         """As libraries make one that map over the values."""

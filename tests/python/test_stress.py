@@ -273,6 +273,24 @@ class Stress(unittest.TestCase):
                 assert sorted(some)[len(some) // 2] < 0.2 and max(some) < 10, took
         """)
 
+    def test_interrupts_of_arrays_that_open(self):
+        """Some hundred MB for batches are made ready, which Ctrl-C ends."""
+        self.run_program("""
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            built = leat.from_arrays({"x": np.zeros((64, 1 << 20), np.float32)}).batch(16).prefetch(4)
+            took = []
+            for _ in range(5):
+                try:
+                    at = time.monotonic() + 0.02
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
+                    built.loader("numpy")
+                except KeyboardInterrupt:
+                    took.append(time.monotonic() - at)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert len(took) > 2, "they open too fast for this test"
+            assert sorted(took)[len(took) // 2] < 0.2, took  # one may be unlucky on a busy machine
+        """)
+
     def test_what_was_left_while_it_opened(self):
         """Its threads end as soon as it is open, though the exception is kept; and before the interpreter does. A config that
         never comes holds that up for a second."""
