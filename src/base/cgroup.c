@@ -114,9 +114,9 @@ bool leat_cgroup_read(const char *root, const char *folder, const char *name, ch
     return read;
 }
 
-/* Returns the least limit of all levels of one hierarchy, and its folder. */
+/* Returns the least limit of all levels of one hierarchy, and its folder; adds all of them to *sum. */
 static double least_of(const char *root, bool v2, const char *controller, leat_cgroup_level *level,
-                       char *folder, size_t size)
+                       char *folder, size_t size, double *sum)
 {
     double least = INFINITY;
     char here[2 * PATH_BYTES];
@@ -134,6 +134,7 @@ static double least_of(const char *root, bool v2, const char *controller, leat_c
         for (char *end = here + strlen(here); end; end = strrchr(here, '/')) {
             *end = 0;
             const double limit = level(root, v2, here);
+            *sum += limit;
             if (limit < least) {
                 least = limit;
                 snprintf(folder, size, "%s", here);
@@ -150,10 +151,21 @@ double leat_cgroup_least(const char *root, const char *controller, leat_cgroup_l
                          char *folder, size_t size)
 {
     char folder_v1[512] = "";
-    const double limit = least_of(root, true, controller, level, folder, size);
-    const double limit_v1 = least_of(root, false, controller, level, folder_v1, sizeof folder_v1);
+    double sum = 0;
+    const double limit = least_of(root, true, controller, level, folder, size, &sum);
+    const double limit_v1 =
+        least_of(root, false, controller, level, folder_v1, sizeof folder_v1, &sum);
     if (limit_v1 >= limit)
         return limit;
     snprintf(folder, size, "%s", folder_v1);
     return limit_v1;
+}
+
+double leat_cgroup_sum(const char *root, const char *controller, leat_cgroup_level *level)
+{
+    char folder[512];
+    double sum = 0;
+    least_of(root, true, controller, level, folder, sizeof folder, &sum);
+    least_of(root, false, controller, level, folder, sizeof folder, &sum);
+    return sum;
 }

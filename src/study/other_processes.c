@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
 
@@ -32,27 +34,18 @@ static void add_line(const char *line, const cpu_set_t *ours, leat_usage *out)
     }
 }
 
-/* Both versions of control groups; in a container the root is its own group. */
-static int64_t throttled_ns(const char *root)
+/* Returns how long the limit of one control group stopped it, ns; 0: it has none. */
+static double level_throttled(const char *root, bool v2, const char *folder)
 {
-    static const struct {
-        const char *file, *format;
-        int64_t unit_ns;
-    } places[] = { { "/sys/fs/cgroup/cpu.stat", "throttled_usec %lld", 1000 },
-                   { "/sys/fs/cgroup/cpu/cpu.stat", "throttled_time %lld", 1 } };
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char path[512], line[128] = "";
-        long long value = -1;
-        snprintf(path, sizeof path, "%s%s", root, places[i].file);
-        FILE *file = fopen(path, "re");
-        while (file && value < 0 && fgets(line, sizeof line, file))
-            sscanf(line, places[i].format, &value);
-        if (file)
-            fclose(file);
-        if (value >= 0)
-            return value * places[i].unit_ns;
-    }
-    return 0;
+    char path[1024], line[128] = "";
+    long long value = 0;
+    leat_text(path, sizeof path, "%s%s/cpu.stat", root, folder);
+    FILE *file = fopen(path, "re");
+    while (file && value <= 0 && fgets(line, sizeof line, file))
+        sscanf(line, v2 ? "throttled_usec %lld" : "throttled_time %lld", &value);
+    if (file)
+        fclose(file);
+    return (double)value * (v2 ? 1000 : 1);
 }
 
 void leat_other_processes_look(const char *root, leat_usage *out)
@@ -74,7 +67,7 @@ void leat_other_processes_look(const char *root, leat_usage *out)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
     out->own_ns = own.tv_sec * 1000000000LL + own.tv_nsec;
     out->at_ns = leat_clock_ns();
-    out->throttled_ns = throttled_ns(root);
+    out->throttled_ns = (int64_t)leat_cgroup_sum(root, "cpu", level_throttled);
 }
 
 /* --- descendants ------------------------------------------------------------------------------- */

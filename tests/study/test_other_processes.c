@@ -49,3 +49,41 @@ TEST(only_our_cpus_count)
     rmdir(path);
     rmdir(root);
 }
+
+static void put(const char *root, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* The group of the process may lie anywhere below the mount, and any level may have the limit. */
+TEST(a_limit_of_any_level_stops_this_process)
+{
+    char root[] = "/tmp/leat-neighbours-XXXXXX", command[128];
+    leat_usage look;
+    assert_non_null(mkdtemp(root));
+    put(root, "proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/a/b\n");
+    put(root, "proc/self/mountinfo",
+        "40 31 0:28 / /cg2 rw - cgroup2 cgroup2 rw\n33 31 0:30 / /cg rw - cgroup cgroup rw,cpu\n");
+    leat_other_processes_look(root, &look);
+    assert_int_equal(look.throttled_ns, 0);
+    put(root, "cg2/a/cpu.stat", "usage_usec 9\nnr_throttled 4\nthrottled_usec 30\n");
+    put(root, "cg2/a/b/cpu.stat", "usage_usec 9\nnr_throttled 1\nthrottled_usec 5\n");
+    put(root, "cg2/other/cpu.stat", "throttled_usec 7000\n");
+    leat_other_processes_look(root, &look);
+    assert_int_equal(look.throttled_ns, 35000);
+    put(root, "cg/job/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 100\n");
+    leat_other_processes_look(root, &look);
+    assert_int_equal(look.throttled_ns, 35100);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
