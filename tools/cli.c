@@ -210,6 +210,39 @@ static int check_count(const leat_call *call, int argc, char **argv, leat_error 
     return LEAT_OK;
 }
 
+static bool is_one_of(const leat_option *row, const char *const *names)
+{
+    for (; row && *names; names++)
+        if (!strcmp(row->name, *names))
+            return true;
+    return false;
+}
+
+/* The file that an option names for the command to write; NULL: none. */
+static const char *output_of(const leat_call *call, const leat_option *row)
+{
+    static const char *const inputs[] = { "weights", "labels", "restore", "resume", NULL };
+    const char *path;
+    if (row->type != LEAT_OPTION_TYPE_STRING || strcmp(leat_cli_word_of(row).value, "FILE") != 0 ||
+        is_one_of(row, inputs))
+        return NULL;
+    memcpy(&path, (const char *)call->options + row->offset, sizeof path);
+    return path && *path && strcmp(path, "-") != 0 ? path : NULL;
+}
+
+/* Two outputs of one name: the later one would replace the other. */
+static int check_outputs(const leat_call *call, leat_error *err)
+{
+    for (const leat_option *row = call->command->options; row->name; row++)
+        for (const leat_option *other = call->command->options; other < row; other++) {
+            const char *const path = output_of(call, row), *const first = output_of(call, other);
+            if (path && first && leat_files_same(path, first))
+                return leat_fail(err, LEAT_E_ARGUMENT, "--%s and --%s name the same file: %s",
+                                 other->name, row->name, path);
+        }
+    return LEAT_OK;
+}
+
 int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call *call,
                    leat_error *err)
 {
@@ -243,7 +276,8 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
             call->arguments[call->n_arguments++] = argv[i++];
         }
     }
-    return check_count(call, argc, argv, err);
+    const int rc = check_count(call, argc, argv, err);
+    return rc < 0 ? rc : check_outputs(call, err);
 }
 
 void leat_cli_close(leat_call *call)
@@ -252,14 +286,6 @@ void leat_cli_close(leat_call *call)
     free(call->arguments);
     free(call->rows);
     *call = (leat_call){ 0 };
-}
-
-static bool is_one_of(const leat_option *row, const char *const *names)
-{
-    for (; row && *names; names++)
-        if (!strcmp(row->name, *names))
-            return true;
-    return false;
 }
 
 /* Quotes a word for a shell if it has special characters. */

@@ -172,11 +172,29 @@ static int check_kind(const char *path, const leat_files_kind *kind, leat_error 
                      kind->what);
 }
 
+/* The folder of a path, in new memory; NULL: out of memory. */
+static char *folder_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const int n = (int)(slash ? slash - path : 0);
+    return slash ? leat_files_text("%.*s", n ? n : 1, path) : strdup(".");
+}
+
 bool leat_files_same(const char *a, const char *b)
 {
     struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
+    const bool has_first = stat(a, &first) == 0, has_second = stat(b, &second) == 0;
+    if (has_first || has_second)
+        return has_first && has_second && first.st_dev == second.st_dev &&
+               first.st_ino == second.st_ino;
+    if (strcmp(leat_files_base_name(a), leat_files_base_name(b)) != 0)
+        return false;
+    char *const folder_a = folder_of(a), *const folder_b = folder_of(b);
+    const bool same =
+        folder_a && folder_b && (!strcmp(a, b) || leat_files_same(folder_a, folder_b));
+    free(folder_a);
+    free(folder_b);
+    return same;
 }
 
 int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err)
@@ -222,8 +240,7 @@ int leat_files_rename(const char *from, const char *to, leat_error *err)
 /* Some file systems cannot sync a folder and say EINVAL. */
 int leat_files_sync_folder_of(const char *path, leat_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? leat_files_text("%.*s/", (int)(slash - path), path) : strdup(".");
+    char *const folder = folder_of(path);
     if (!folder)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -35,7 +35,7 @@ extern const leat_files_kind leat_files_svg;
  * returns  LEAT_OK; LEAT_E_IO, or LEAT_E_ARGUMENT for another kind, both with the path */
 int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err);
 
-/* True if both paths lead to one existing file. */
+/* True if both paths lead to one file, or would if it were made. */
 bool leat_files_same(const char *a, const char *b);
 
 /* Opens a file that grows while a command runs, such as a log. Links are followed as formats/link.h says.

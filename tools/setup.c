@@ -123,10 +123,11 @@ int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_e
     return rc;
 }
 
+static const leat_files_kind trace = { "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
+                                       0 };
+
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
-    static const leat_files_kind trace = { "a trace",
-                                           "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", 0 };
     char text[64];
     char *end = text;
     if (!path)
@@ -149,7 +150,12 @@ int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, in
     struct stat status;
     if (!loader || !path)
         return rc;
-    const int written = leat_loader_trace_write(loader, path, rc < 0 ? NULL : err);
+    leat_error *const why = rc < 0 ? NULL : err;
+    int written = leat_files_check(path, &trace, why); /* the run may have made that file */
+    if (written == LEAT_OK)
+        written = leat_loader_trace_write(loader, path, why);
+    else
+        leat_fail_in(why, written, "--trace: ");
     if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
         fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; open it in https://ui.perfetto.dev\n",
                 path, leat_figure_bytes((double)status.st_size).text);

@@ -83,6 +83,13 @@ TEST(a_trace_replaces_only_a_trace)
     assert_int_equal(count_events("empty.json", "next"), 10);
 }
 
+TEST(a_trace_does_not_replace_what_the_run_wrote)
+{
+    assert_int_equal(shell("$L train x.yaml -q --log new --trace new/log.jsonl"), 2);
+    assert_non_null(strstr(err, "--trace: new/log.jsonl: exists and is not a trace"));
+    expect("grep -q '\"kind\": \"run\"' new/log.jsonl");
+}
+
 TEST(no_trace_without_spans)
 {
     assert_int_equal(shell("$L bench x.yaml -q --trace none.json --set engine.spans=0"), 2);
