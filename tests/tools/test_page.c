@@ -417,6 +417,26 @@ TEST(a_step_is_compared_with_capacities)
     free(text);
 }
 
+/* Each value of tune stands below what it was compared with, which is not always the config. */
+TEST(what_tune_tried_stands_below_what_it_is_compared_with)
+{
+    static const char json[] =
+        "{\"leat\": \"0.1.0\", \"command\": \"tune\", \"schema\": 1, \"best\": {\"set\": []}, "
+        "\"tried\": ["
+        "{\"set\": [], \"speedup\": 1, \"speedup_interval\": [1, 1], \"rounds\": 8},"
+        "{\"set\": [\"a=2\"], \"speedup\": 4, \"speedup_interval\": [3, 5], \"rounds\": 8},"
+        "{\"set\": [\"a=2\"], \"speedup\": 1, \"speedup_interval\": [1, 1], \"rounds\": 8},"
+        "{\"set\": [\"a=2\", \"b=3\"], \"speedup\": 1.5, \"speedup_interval\": [1.5, 1.5], "
+        "\"rounds\": 1}]}";
+    char *const text = page_of_json(json);
+    page_expect(text, ">best before: the config as it is<");
+    page_expect(text, ">best before: a=2<");
+    page_expect(text, ">a=2, b=3 (one round: says nothing)<");
+    assert_int_equal(page_count(text, "1.50–1.50"), 0);
+    leat_page_close(&page);
+    free(text);
+}
+
 /* Values to set are lines for a shell: one each, in quotes where they need them. */
 TEST(values_to_set_can_be_pasted)
 {

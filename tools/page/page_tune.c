@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
+#include <math.h>
 #include <string.h>
 
 #include "files.h"
@@ -46,29 +47,43 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
 }
 
-/* Rates measured minutes apart are hard to compare, so each is shown relative to the config in the same rounds. */
+/* What was best until then is compared with itself, and comes first among the values of an option. */
+static bool begins_race(const leat_bar *bar)
+{
+    return bar->low == 1 && bar->high == 1;
+}
+
+/* Rates measured minutes apart are hard to compare, so each is shown relative to what was best in the same rounds. */
 void leat_page_tune_section(leat_page *page, const json_t *json)
 {
     const json_t *const tried = leat_fields_list(json, "tried");
-    char names[LEAT_BARS_MOST][300];
+    char names[LEAT_BARS_MOST][340];
     leat_bars data = { .id = "tune",
                        .title = "What was tried",
                        .simulated = leat_fields_true(json, "simulated"),
-                       .about = "Speed against the config as it is. Where an interval holds 1, the "
-                                "difference may be chance.",
-                       .axis = "times as fast as the config",
+                       .about = "The values of one option below what was best before it, and their "
+                                "speed against that. Where an interval holds 1, the difference may "
+                                "be chance.",
+                       .axis = "times as fast as what was best before",
                        .unit = "×",
                        .names = "settings" };
     for (size_t i = 0; i < json_array_size(tried) && data.n < LEAT_BARS_MOST; i++) {
         const json_t *const one = json_array_get(tried, i);
-        if (json_array_size(json_object_get(one, "set")) == 0)
-            continue; /* the config itself */
-        leat_bar bar = { .name = set_text(one, names[data.n]),
+        char text[300] = "the config as it is";
+        leat_bar bar = { .name = names[data.n],
                          .kind = "input_wait",
                          .value = leat_fields_number(one, "speedup") };
         leat_fields_interval(one, "speedup_interval", &bar.low, &bar.high);
+        const bool is_first = begins_race(&bar),
+                   is_once = !is_first && leat_fields_number(one, "rounds") == 1;
+        if (json_array_size(json_object_get(one, "set")) > 0)
+            set_text(one, text);
+        if (is_first || is_once)
+            bar.low = bar.high = NAN;
+        snprintf(names[data.n], sizeof names[0], "%s%s%s", is_first ? "best before: " : "", text,
+                 is_once ? " (one round: says nothing)" : "");
         leat_bars_add(&data, bar);
     }
-    leat_bars_wall(&data, "as it is:", 1);
+    leat_bars_wall(&data, "best before:", 1);
     leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
