@@ -182,18 +182,8 @@ static void put_evidence(leat_page *page, const json_t *json)
         return;
     fputs("<h3>Evidence</h3>\n<ul>\n", page->out);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *const one = json_array_get(list, i);
-        const char *const text = leat_fields_text(one, "text");
         fputs("<li>", page->out);
-        if (text) {
-            leat_svg_escape(page->out, text);
-        } else {
-            leat_svg_escape(page->out, leat_fields_text_or(one, "name", "?"));
-            fputs(": ", page->out);
-            leat_svg_escape(page->out, leat_figure_unit(leat_fields_number(one, "value"),
-                                                        leat_fields_text_or(one, "unit", ""))
-                                           .text);
-        }
+        leat_svg_escape(page->out, leat_fields_text_or(json_array_get(list, i), "text", "?"));
         fputs("</li>\n", page->out);
     }
     fputs("</ul>\n", page->out);
@@ -282,9 +272,7 @@ static void put_environment(leat_page *page, const json_t *json)
     snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile%s",
              leat_figure_number(leat_fields_number(from, "cores")).text,
              leat_figure_number(leat_fields_number(from, "cores_taken")).text,
-             leat_fields_true(from, "throttled") || leat_fields_number(from, "throttled") > 0
-                 ? "; the CPU was throttled"
-                 : "");
+             leat_fields_number(from, "throttled") > 0 ? "; the CPU was throttled" : "");
     leat_page_fact(page, "CPUs", text);
 }
 

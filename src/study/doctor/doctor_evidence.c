@@ -24,12 +24,6 @@ static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *n
     return e;
 }
 
-static void rate_evidence(leat_doctor_result *out, const char *name, double ms, const char *what)
-{
-    leat_doctor_evidence *e = add_evidence(out, name, ms, "ms");
-    leat_text(e->text, sizeof e->text, "%s: %.3g ms per step", what, ms);
-}
-
 static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
 {
     const leat_stage_fact *stage = leat_facts_slowest(f);
@@ -184,25 +178,9 @@ static void span_evidence(const leat_facts *f, leat_doctor_result *out)
               f->span_ns, share);
 }
 
-void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *loaders,
-                               leat_doctor_result *out)
+void leat_doctor_fill_evidence(const leat_facts *f, leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
-    rate_evidence(out, "run", out->measured_step_ms, "the job as you run it");
-    rate_evidence(out, "step", m.step * 1e-6, "the step alone, on one batch");
-    if (loaders->ahead.value > 0)
-        rate_evidence(out, "loader", leat_facts_ns(f, loaders->ahead.value) / 1e6,
-                      "the loader alone, with nobody to wait for");
-    if (loaders->alone.value > 0)
-        rate_evidence(out, "first_batch", leat_facts_ns(f, loaders->alone.value) / 1e6,
-                      "one batch alone, without prefetch");
-    if (m.copy > 0)
-        rate_evidence(out, "copy", m.copy * 1e-6, "the copy of a batch to the device");
-    if (f->on_host && m.shared > 0)
-        rate_evidence(out, "shared", m.shared * 1e-6, "CPU work of both, divided by the cores");
-    if (!f->on_host && m.step > 0 && m.queued < 0.97 * m.step)
-        rate_evidence(out, "step_queued", m.queued * 1e-6,
-                      "of the step, the device computes for only");
     stage_evidence(f, out);
     work_evidence(f, out);
     rule_evidence(f, &m, out);

@@ -125,7 +125,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     fill_capacities(f, loaders, out);
     leat_forecast_shares(f, out->shares);
     fill_next_limit(f, &d->verdict, loaders, out);
-    leat_doctor_fill_evidence(f, loaders, out);
+    leat_doctor_fill_evidence(f, out);
     leat_verdict_sentence(&d->verdict, out->sentence, sizeof out->sentence);
 }
 
