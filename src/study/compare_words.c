@@ -96,7 +96,7 @@ static void say_ties(const leat_compare_result *result, const leat_compare_arm *
 
 static void say_difference(leat_compare_result *result, const leat_compare_arm *arm)
 {
-    char idle[96], ties[256];
+    char idle[112], ties[256];
     say_idle(&result->arms[0], arm, idle, sizeof idle);
     say_ties(result, arm, ties, sizeof ties);
     snprintf(result->summary, sizeof result->summary,

@@ -74,8 +74,10 @@ static void write_pictures(const char *file)
 /* What decoding takes is known, too, where one function decodes, crops and normalises. */
 TEST(records_of_pixels_are_predicted_with_fused_ops_too)
 {
-    static const char *const ops[] = { "decode_jpeg, random_crop: {size: [64, 64]}, normalize: {}",
-                                       "decode_jpeg, {gamma: 2}, normalize: {}" };
+    static const char *const ops[] = {
+        "decode_jpeg, random_crop: {size: [64, 64]}, normalize: {}",
+        "decode_jpeg, random_flip, resize: [64, 64], normalize: {}"
+    };
     static const int32_t threads[] = { 1 };
     const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
     char file[sizeof path + 16], text[1024];
