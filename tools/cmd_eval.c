@@ -14,6 +14,7 @@
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "setup.h"
 #include "signals.h"
 
 struct eval_options {
@@ -231,6 +232,7 @@ static void print_all(const struct eval *e)
         print_classes(e);
     if (e->info.n_classes && e->info.n_classes <= MATRIX_MOST)
         print_matrix(e);
+    leat_setup_say_left_out(e->t.plan, "");
     leat_bad_list_print("", e->loader);
 }
 
@@ -287,6 +289,7 @@ static json_t *eval_json(const struct eval *e)
     leat_json_text(json, "weights", e->o->weights);
     leat_json_text(json, "device", leat_trainer_get_info(e->t.trainer)->device);
     leat_json_int(json, "samples", (int64_t)e->info.samples);
+    leat_json_int(json, "left_out", leat_setup_left_out(e->t.plan));
     leat_json_real(json, "loss", e->info.loss);
     leat_json_real(json, "accuracy", e->info.accuracy);
     leat_json_int(json, "top_k", e->info.top_k);

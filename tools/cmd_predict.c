@@ -14,6 +14,7 @@
 #include "leat/error.h"
 #include "print/json.h"
 #include "print/terminal.h"
+#include "setup.h"
 #include "signals.h"
 
 /* --- files -------------------------------------------------------------------------------------- */
@@ -215,8 +216,6 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
         rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(source);
     free(path);
-    if (rc == LEAT_OK)
-        rc = set(p, section, "pipeline.batch.drop_remainder=false", err);
     if (rc == LEAT_OK) /* images have no weights */
         rc = set(p, NULL, "train.sample_weight=''", err);
     return rc;
@@ -237,6 +236,10 @@ static int open_all(struct predict *p, leat_error *err)
     const char *const section = leat_trained_section(&how);
     if (p->call->n_arguments > 1 && (rc = read_images(p, section, err)) < 0)
         return rc;
+    /* The last ones count, too. Stages that the pipeline has not are no matter. */
+    set(p, section, "pipeline.batch.drop_remainder=false", NULL);
+    set(p, section, "pipeline.padded_batch.drop_remainder=false", NULL);
+    set(p, section, "pipeline.bucket_by_length.drop_remainder=false", NULL);
     /* A record that was masked or replaced would have the guesses of zeros, or of another one. */
     set(p, section, "pipeline.on_error=fail", NULL);
     rc = leat_trained_open(&p->t, &how, err);
@@ -248,11 +251,12 @@ static int open_all(struct predict *p, leat_error *err)
     if (info->n_batches < 0)
         return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",
                          p->o->section);
-    if (p->folder.n > 0 && info->n_samples != p->folder.n)
+    const int64_t left = leat_setup_left_out(p->t.plan);
+    if (p->folder.n > 0 && info->n_samples - left != p->folder.n)
         return leat_fail(err, LEAT_E_CONFIG,
                          "the pipeline of '%s' gives %lld samples of %d images: leave out stages "
                          "that drop or repeat some",
-                         p->o->section, (long long)info->n_samples, p->folder.n);
+                         p->o->section, (long long)(info->n_samples - left), p->folder.n);
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
     p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
     p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);
@@ -395,7 +399,8 @@ const leat_command leat_command_predict = {
             "sets are not needed; class names come from the data if these exist, or from "
             "--labels.\n\n"
             "Without images it takes the records of the `eval` part, such as the lines of a CSV "
-            "file. If the loss has no probabilities (mean_squared_error) it prints all outputs, "
+            "file, also those that drop_remainder would leave out. If the loss has no "
+            "probabilities (mean_squared_error) it prints all outputs, "
             "in order. A file or record that cannot be read is an error.",
     .example =
         "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png\n"

@@ -357,6 +357,7 @@ static void print_head(const struct train *t)
         leat_terminal_say(
             2,
             "note: there is no `eval` part, so train.metrics and train.views have no effect here");
+    leat_setup_say_left_out(t->run.eval_plan, "eval: ");
     leat_train_weights_print(t->run.trainer);
     fflush(stdout);
 }

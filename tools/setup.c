@@ -9,6 +9,7 @@
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
 #include "host.h"
+#include "print/terminal.h"
 
 enum {
     TRACE_SPANS = 1 << 20, /* in all */
@@ -121,6 +122,23 @@ int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_e
          i++)
         rc = leat_setup_same_class("eval", i, name, trained, err);
     return rc;
+}
+
+int64_t leat_setup_left_out(const leat_plan *plan)
+{
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    const int64_t left = info->n_samples - info->n_batches * info->batch_size;
+    return info->n_samples > 0 && info->n_batches >= 0 && left > 0 ? left : 0;
+}
+
+void leat_setup_say_left_out(const leat_plan *plan, const char *where)
+{
+    const int64_t left = plan ? leat_setup_left_out(plan) : 0;
+    if (left)
+        leat_terminal_say(
+            2, "note: %s%s of %s samples are in no batch (drop_remainder, or a stage after batch)",
+            where, leat_figure_count((uint64_t)left).text,
+            leat_figure_count((uint64_t)leat_plan_get_info(plan)->n_samples).text);
 }
 
 static const leat_files_kind trace = { "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",

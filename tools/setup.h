@@ -25,6 +25,11 @@ int leat_setup_same_class(const char *section, int64_t i, const char *name, cons
 /* The same for all classes of the plan of `eval`. */
 int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_error *err);
 
+/* Samples of a pass that are in no batch, because of drop_remainder or of a stage after batch; 0: none, or unknown. */
+int64_t leat_setup_left_out(const leat_plan *plan);
+/* Prints a note about them, if there are some. `where` stands before it. A plan that is NULL has none. */
+void leat_setup_say_left_out(const leat_plan *plan, const char *where);
+
 /* For --trace PATH: checks that the file can be written and that no other than a former trace gives
  * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);

@@ -224,6 +224,30 @@ TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
     }
 }
 
+/* The last samples may be in no batch: eval and train say so, predict has all of them. */
+TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
+{
+    train();
+    expect_success(
+        shell("awk '/^eval/ {e = 1} e && /batch/ {sub(/- batch:.*/, \"- batch: {size: 7, "
+              "drop_remainder: true}\")} {print}' x.yaml >z.yaml && "
+              "$L eval z.yaml --weights x.st -q && $L train z.yaml -q --steps 1"));
+    expect_in(out, "\nnote: 4 of 60 samples are in no batch (drop_remainder");
+    expect_in(out, "\nnote: eval: 4 of 60 samples are in no batch");
+    expect_success(shell("$L eval z.yaml --weights x.st --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "samples"), 56);
+    assert_int_equal(number(json, "left_out"), 4);
+    json_decref(json);
+    expect_success(shell("$L predict z.yaml --weights x.st | wc -l"));
+    assert_int_equal(atoi(out), 60);
+    expect_success(
+        shell("sed 's/drop_remainder: true}/drop_remainder: true}\\n    - take: 1/' z.yaml "
+              ">y.yaml"));
+    expect_failure(shell("$L predict y.yaml --weights x.st test-images/*/*"), 1,
+                   "gives 7 samples of ");
+}
+
 /* A name with a quote stands in a config. */
 TEST_WITH(predict_takes_any_temporary_folder, NULL, clean)
 {
