@@ -234,7 +234,7 @@ static void print_report(const struct figures *b)
     leat_terminal_say(
         2,
         "%s batch%s in %.3f s after %s warm-up; first batch after %.1f ms; %d "
-        "thread%s, reader %s%s%s%s; memory %s, limit %s",
+        "thread%s, reader %s%s%s%s; memory %s of %s planned",
         leat_figure_count(batches).text, batches == 1 ? "" : "es", s,
         leat_figure_count((uint64_t)b->warmup).text, (double)(b->first_ns - b->open_ns) * 1e-6,
         b->after.threads, b->after.threads == 1 ? "" : "s", b->after.reader,

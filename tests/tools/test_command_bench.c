@@ -59,6 +59,15 @@ TEST(a_plan_says_what_and_why)
     }
 }
 
+/* What is planned is no limit. */
+TEST(planned_memory_is_called_planned)
+{
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml -q --steps 3 | tr -s '\\n ' '  '"));
+    expect_in(out, "B planned ");
+    assert_null(strstr(out, ", limit "));
+}
+
 TEST(the_reader_in_use_is_explained)
 {
     make_pipeline();
