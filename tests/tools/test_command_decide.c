@@ -117,6 +117,19 @@ TEST(a_stopped_run_decides_the_same)
     }
 }
 
+/* Without its checkpoints they are no less the weights of another run. */
+TEST(best_weights_of_another_run_stay)
+{
+    make_pipeline();
+    expect_success(shell("mkdir s && echo kept >s/best.safetensors"));
+    expect_failure(shell(TRAIN DECIDE "--checkpoint s"), 2,
+                   "--checkpoint s: the folder has best.safetensors of another run");
+    expect_success(shell("grep kept s/best.safetensors"));
+    expect_success(shell(TRAIN "--epochs 1 --checkpoint s")); /* which keeps no best ones */
+    expect_success(shell("grep kept s/best.safetensors && rm s/step-*"));
+    expect_success(shell(TRAIN DECIDE "--epochs 1 --checkpoint s --resume"));
+}
+
 /* Killed while a file gets its name, the best weights among them. */
 TEST(a_killed_run_decides_the_same)
 {

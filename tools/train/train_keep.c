@@ -48,11 +48,25 @@ void leat_train_keep_close(leat_train_keep *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
-static int refuse_used(const char *folder, leat_error *err)
+/* A run of its own would replace the best weights of an earlier one. */
+static int refuse_best(const char *folder, leat_error *err)
+{
+    char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
+    const bool is_there = path && access(path, F_OK) == 0;
+    free(path);
+    return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
+                                "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
+                                " of another run, which would be replaced: name another folder, "
+                                "or move it",
+                                folder)
+                    : LEAT_OK;
+}
+
+static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
 {
     const int64_t step = leat_checkpoint_newest(folder);
     if (step < 0)
-        return LEAT_OK;
+        return keeps_best ? refuse_best(folder, err) : LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
                      "--checkpoint %s: the folder has checkpoints of a run of %lld steps: add "
                      "--resume to go on with it, or name another folder",
@@ -98,7 +112,7 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
     if (rc < 0)
         return rc;
     if (!from)
-        return keep->folder ? refuse_used(keep->folder, err) : LEAT_OK;
+        return keep->folder ? refuse_used(keep->folder, info->checkpoint_best, err) : LEAT_OK;
     const bool named = *from != '\0';
     if (!named)
         from = info->checkpoint_dir;
