@@ -143,6 +143,22 @@ TEST(cut_index)
     free(whole);
 }
 
+/* Other programs write such names, too. */
+TEST(what_is_no_index_of_leat_stays)
+{
+    static const char others[] = "0 1217\n1217 1393\n";
+    size_t size;
+    write_data(20);
+    write_whole(side_path(), (const uint8_t *)others, sizeof others);
+    open_right(0, 20, 1, 0); /* in memory */
+    uint8_t *const kept = read_whole(side_path(), &size);
+    assert_int_equal(size, sizeof others);
+    assert_memory_equal(kept, others, size);
+    free(kept);
+    open_right(LEAT_INDEX_REBUILD, 20, 1, 1);
+    open_right(0, 20, 0, 1);
+}
+
 TEST(flipped_index)
 {
     leat_index index;
