@@ -16,7 +16,8 @@
 
 struct whatif_options {
     leat_texts set;
-    const char *device, *threads, *json;
+    const char *device, *threads, *ranks, *json;
+    double latency_us, gbit;
     int64_t rounds;
     int32_t quiet, progress;
 };
@@ -26,8 +27,15 @@ static const leat_option options[] = {
                        "devices with memory of their own, with commas between"),
     LEAT_OPTION_STRING(struct whatif_options, threads, "2,4,8,16,32",
                        "numbers of worker threads, each with a core of its own"),
+    LEAT_OPTION_STRING(struct whatif_options, ranks, "",
+                       "in place of devices: numbers of processes that train together, each on a "
+                       "machine like this one, as 2,4,8; each divides train.micro_shards"),
+    LEAT_OPTION_F64(struct whatif_options, latency_us, "50", 0, 1e6,
+                    "with --ranks: what an exchange between them takes at least, in microseconds"),
+    LEAT_OPTION_F64(struct whatif_options, gbit, "10", 0.001, 1e6,
+                    "with --ranks: rate of each machine's link in Gbit per second"),
     LEAT_ROW_AUTO(struct whatif_options, rounds, 3, 1000,
-                  "number of rounds; every arm runs once per round; auto: 6"),
+                  "number of rounds; every arm runs once per round; auto: 6, with --ranks 3"),
     LEAT_ROW_SET(struct whatif_options),
     LEAT_ROW_PROGRESS(struct whatif_options),
     LEAT_ROW_JSON(struct whatif_options),
@@ -183,6 +191,73 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
     return rc < 0 ? rc : leat_json_write(result_json(result, path), o->json, err);
 }
 
+/* --- processes that train together ------------------------------------------------------------- */
+
+static json_t *ranks_json(const leat_whatif_ranks_result *result, const struct whatif_options *o,
+                          const char *path)
+{
+    json_t *json = leat_json_open("whatif");
+    leat_json_text(json, "config", path);
+    leat_json_int(json, "cores", result->cores);
+    leat_json_real(json, "cores_taken", result->cores_taken);
+    leat_json_real(json, "latency_s", o->latency_us * 1e-6);
+    leat_json_real(json, "bytes_per_s", o->gbit * 1e9 / 8);
+    json_t *rows = leat_json_list(json, "rows");
+    for (int32_t i = 0; i < result->n_rows; i++) {
+        const leat_whatif_ranks_row *row = &result->rows[i];
+        json_t *one = leat_json_row(rows);
+        leat_json_int(one, "ranks", row->ranks);
+        leat_json_estimate(one, "samples_per_s", "samples_per_s_interval", &row->rate);
+        leat_json_real(one, "speedup", row->speedup);
+        leat_json_real(one, "compute", row->compute);
+        leat_json_real(one, "input", row->input);
+        leat_json_real(one, "communication", row->communication);
+    }
+    return json;
+}
+
+static void print_ranks(const leat_whatif_ranks_result *result, const struct whatif_options *o)
+{
+    leat_terminal_say(2,
+                      "processes that train together, each on a machine with %d cores like these; "
+                      "simulated network: %.4g us per exchange, %.4g Gbit/s",
+                      result->cores, o->latency_us, o->gbit);
+    leat_summary_print_others(result->cores_taken, result->cores, ": measured rates are too low");
+    printf("\n%9s %12s %7s %9s %9s %7s %14s\n", "ranks", "samples/s", "times", "of ideal",
+           "computes", "input", "communication");
+    for (int32_t i = 0; i < result->n_rows; i++) {
+        const leat_whatif_ranks_row *row = &result->rows[i];
+        printf("%9d %12s %7.2f %7.0f %% %7.0f %% %5.0f %% %12.0f %%\n", row->ranks,
+               rate_of(row->rate.value).text, row->speedup, 100 * row->speedup / row->ranks,
+               100 * row->compute, 100 * row->input, 100 * row->communication);
+    }
+}
+
+static int whatif_ranks(const struct whatif_options *o, const char *path, const leat_config *config,
+                        leat_error *err)
+{
+    int32_t ranks[LEAT_WHATIF_RANKS];
+    leat_whatif_ranks_result result;
+    leat_progress progress;
+    int n;
+    int rc = leat_word_list_numbers("--ranks", o->ranks, 1, 256, ranks, LEAT_WHATIF_RANKS, &n, err);
+    if (rc < 0)
+        return rc;
+    leat_progress_init(&progress, "whatif", "runs", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
+    const leat_whatif_ranks_options how = { .ranks = ranks,
+                                            .n_ranks = (size_t)n,
+                                            .latency_s = o->latency_us * 1e-6,
+                                            .bytes_per_s = o->gbit * 1e9 / 8,
+                                            .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
+                                            .progress = leat_progress_count,
+                                            .user = &progress };
+    rc = leat_whatif_ranks(config, &how, &result, err);
+    leat_progress_fini(&progress);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_ranks(&result, o);
+    return rc < 0 ? rc : leat_json_write(ranks_json(&result, o, path), o->json, err);
+}
+
 static int run(const leat_call *call, leat_error *err)
 {
     const struct whatif_options *o = call->options;
@@ -192,7 +267,7 @@ static int run(const leat_call *call, leat_error *err)
     leat_signals_stop_at_once("whatif");
     int rc = leat_setup_config(path, &o->set, &config, err);
     if (rc == LEAT_OK && (rc = leat_json_check(o->json, err)) == LEAT_OK)
-        rc = whatif(o, path, config, &result, err);
+        rc = *o->ranks ? whatif_ranks(o, path, config, err) : whatif(o, path, config, &result, err);
     leat_config_close(&config);
     return rc;
 }
@@ -209,10 +284,18 @@ const leat_command leat_command_whatif = {
         "than this machine has cores are predicted: those of all cores, in proportion. So they "
         "assume cores like these that scale as these do, and that memory and storage keep up.\n\n"
         "Then it tries other ways to decode: those that a config can choose are measured; "
-        "records of decoded pixels are predicted from the time of the stages.",
-    .example = "  leat whatif examples/cifar10.yaml\n"
-               "  leat whatif examples/cifar10.yaml --device sim:a100,sim:h200 --threads 8,16,64\n"
-               "  leat whatif examples/cifar10.yaml --device 'sim:h200 {host: eager}'",
+        "records of decoded pixels are predicted from the time of the stages.\n\n"
+        "With --ranks it predicts how fast processes would train together (`leat train --ranks`) "
+        "on "
+        "machines like this one. It runs the steps of one of them, with its rows of every batch; "
+        "the others are simulated, and as fast, and so is the network between them: it adds "
+        "--latency-us to each exchange, and the time of the bytes that a process sends at --gbit. "
+        "Nobody is late, and a switch or shared storage holds nobody up.",
+    .example =
+        "  leat whatif examples/cifar10.yaml\n"
+        "  leat whatif examples/cifar10.yaml --device sim:a100,sim:h200 --threads 8,16,64\n"
+        "  leat whatif examples/cifar10.yaml --device 'sim:h200 {host: eager}'\n"
+        "  leat whatif examples/cifar10.yaml --set train.micro_shards=8 --ranks 2,4,8 --gbit 1",
     .n_min = 1,
     .n_max = 1,
     LEAT_COMMAND_OPTIONS(struct whatif_options),

@@ -87,6 +87,44 @@ typedef struct leat_whatif_result {
 LEAT_API int leat_whatif(const leat_config *config, const leat_whatif_options *options,
                          leat_whatif_result *out, leat_error *err);
 
+enum { LEAT_WHATIF_RANKS = 16 };
+
+/* Of leat_whatif_ranks(); all zero is the default. */
+typedef struct leat_whatif_ranks_options {
+    const int32_t *ranks; /* each divides train.micro_shards; NULL: 2, 4 */
+    size_t n_ranks;
+    double latency_s;   /* of an exchange */
+    double bytes_per_s; /* of each process's link; 0: any */
+    int32_t rounds;     /* 0 = 3, which is the least */
+    void (*progress)(void *user, int done, int total);
+    void *user;
+} leat_whatif_ranks_options;
+
+/* A number of processes that train together. Shares are of the time of one of them, and add up to 1. */
+typedef struct leat_whatif_ranks_row {
+    int32_t ranks;
+    leat_estimate rate; /* samples per second of all */
+    double speedup;     /* against one process; ideal: ranks */
+    double compute, input, communication;
+} leat_whatif_ranks_row;
+
+typedef struct leat_whatif_ranks_result {
+    int32_t cores; /* CPUs that this process may use, which each machine has */
+    double cores_taken;
+    int32_t n_rows;
+    leat_whatif_ranks_row rows[LEAT_WHATIF_RANKS + 1]; /* one process, then as given */
+} leat_whatif_ranks_result;
+
+/* Predicts how fast several processes would train together (leat/ranks.h), each on a machine like this one. Measures the
+ * steps of one of them here: it has its own rows of every batch, and its own exchanges on a simulated network; the others
+ * are simulated, and as fast as it is (leat_ranks_open_simulated()). So nobody is late, and how long a switch, a slower
+ * machine or shared storage holds them up is not in it.
+ * options  NULL for defaults
+ * returns  LEAT_OK; or the first error, as leat_trainer_open_ranks() has it
+ * threads  one study at a time */
+LEAT_API int leat_whatif_ranks(const leat_config *config, const leat_whatif_ranks_options *options,
+                               leat_whatif_ranks_result *out, leat_error *err);
+
 #ifdef __cplusplus
 }
 #endif

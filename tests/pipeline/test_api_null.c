@@ -302,6 +302,9 @@ TEST(trainers)
     assert_int_equal(leat_ranks_agree(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
     assert_int_equal(leat_ranks_same(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
     REFUSED(leat_ranks_open_mpi(NULL, NULL, NULL, &err));
+    REFUSED(leat_ranks_open_simulated(2, NULL, &err));
+    REFUSED(leat_ranks_open_simulated(0, &ranks, &err));
+    REFUSED(leat_ranks_network(NULL, 0, 1e9, &err));
     leat_ranks_deadline(NULL, 1);
     assert_int_equal(leat_ranks_speaks(NULL), 1);
     assert_int_equal(leat_ranks_times(NULL, NULL, 0), 0);
@@ -368,6 +371,7 @@ TEST(studies)
     static leat_doctor_result doctor;
     static leat_tune_result tune;
     static leat_whatif_result whatif;
+    static leat_whatif_ranks_result whatif_ranks;
     static leat_crossover_result crossover;
     static leat_watch_result watch;
     const char *const devices[2] = { "cpu", NULL };
@@ -390,6 +394,7 @@ TEST(studies)
     REFUSED(leat_tune(NULL, NULL, &tune, &err));
     REFUSED(leat_tune_apply(NULL, NULL, &err));
     REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
+    REFUSED(leat_whatif_ranks(NULL, NULL, &whatif_ranks, &err));
     REFUSED(leat_watch(NULL, NULL, &watch, &err));
     REFUSED(leat_crossover(NULL, devices, NULL, &crossover, &err));
     REFUSED(leat_work_open(NULL, NULL, &work, &err));

@@ -83,6 +83,22 @@ TEST(other_measurements_fit)
     }
 }
 
+/* Tiny steps: exchanges take nearly all of their time. */
+TEST(ranks_are_predicted)
+{
+    expect_success(shell("$L whatif x.yaml --set train.micro_shards=2 --ranks 2 --latency-us 20000 "
+                         "--gbit 1 -q --json=w.json && $L report w.json -o w.html"));
+    expect_narrow();
+    expect_success(shell("grep -q '2 processes would train' w.html && cat w.json"));
+    json_t *const json = parse_out();
+    const json_t *const rows = json_object_get(json, "rows"), *const two = json_array_get(rows, 1);
+    assert_int_equal(json_array_size(rows), 2);
+    assert_int_equal(number(two, "ranks"), 2);
+    assert_true(real(two, "speedup") < 1);
+    assert_true(real(two, "communication") > 0.5);
+    json_decref(json);
+}
+
 static json_t *doctor_json(const char *options)
 {
     expect_success(shell("$L doctor x.yaml %s --rounds 2 --steps 6 -q --json", options));

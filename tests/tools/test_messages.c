@@ -311,6 +311,7 @@ static const struct {
       { "--label nope: no record has such a feature" } },
     { "whatif c.yaml --device cpu --rounds 3 --threads 1", { "cpu: ", "leat compare" } },
     { "whatif c.yaml --device sim,sim:h300", { "sim:h300: ", "did you mean 'h100'" } },
+    { "whatif c.yaml --ranks 2,0", { "--ranks must be whole numbers from 1 to 256", "'0'" } },
     { "whatif c.yaml --threads 2,x", { "--threads must be whole numbers", "'x'" } },
     { "whatif c.yaml --device sim,", { "--device 'sim,': a value is empty" } },
     { "doctor c.yaml --device sim:h300", { "--device sim:h300: ", "did you mean 'h100'" } },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads. */
+ * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads, or what processes that train
+ * together would wait for. */
 #include <string.h>
 
 #include "formats/figure.h"
@@ -53,9 +54,34 @@ static void take_trials(const json_t *json, leat_answer *out)
     }
 }
 
+/* Of processes that train together: the last row; else NULL. */
+static const json_t *row_of_ranks(const json_t *json)
+{
+    const json_t *const rows = leat_fields_list(json, "rows");
+    const json_t *const last = json_array_get(rows, json_array_size(rows) - 1);
+    return json_object_get(last, "ranks") ? last : NULL;
+}
+
+static void answer_ranks(const json_t *row, leat_answer *out)
+{
+    const double ranks = leat_fields_number(row, "ranks"),
+                 speedup = leat_fields_number(row, "speedup");
+    snprintf(out->verdict, sizeof out->verdict, "%s processes would train %s as fast as one",
+             leat_figure_number(ranks).text, leat_figure_times(speedup).text);
+    out->tone = speedup > 0.8 * ranks ? LEAT_TONE_GOOD : LEAT_TONE_WARN;
+    out->simulated = true;
+    leat_answer_fact(out, "Communication",
+                     leat_figure_percent(leat_fields_number(row, "communication")).text,
+                     "of the time of each");
+}
+
 void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const row = row_of_now(json);
+    if (row_of_ranks(json)) {
+        answer_ranks(row_of_ranks(json), out);
+        return;
+    }
 
     const double idle = leat_fields_number(row, "idle"),
                  bytes = leat_fields_number(row, "bytes_per_s_needed");
@@ -77,9 +103,37 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
     take_trials(json, out);
 }
 
+static void show_ranks(leat_page *page, const json_t *json)
+{
+    const json_t *const rows = leat_fields_list(json, "rows");
+    char names[LEAT_BARS_MOST][sizeof(leat_figure) + 24];
+    leat_bars data = { .id = "whatif",
+                       .title = "How long each process would communicate",
+                       .simulated = true,
+                       .about = "Share of the time of a process that goes into exchanges with the "
+                                "others, on a simulated network.",
+                       .axis = "% of the time",
+                       .unit = "%",
+                       .names = "ranks" };
+    for (size_t i = 0; i < json_array_size(rows) && data.n < LEAT_BARS_MOST; i++) {
+        const json_t *const row = json_array_get(rows, i);
+        snprintf(names[data.n], sizeof names[0], "%s ranks",
+                 leat_figure_number(leat_fields_number(row, "ranks")).text);
+        leat_bars_add(&data, (leat_bar){ .group = "processes that train together",
+                                         .name = names[data.n],
+                                         .kind = "other",
+                                         .value = leat_fields_number(row, "communication") });
+    }
+    leat_page_chart(page, leat_chart_bars(&data), data.n);
+}
+
 void leat_page_whatif_section(leat_page *page, const json_t *json)
 {
     const json_t *const rows = leat_fields_list(json, "rows");
+    if (row_of_ranks(json)) {
+        show_ranks(page, json);
+        return;
+    }
     char names[LEAT_BARS_MOST][sizeof(leat_figure) + 24];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",

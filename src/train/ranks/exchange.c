@@ -3,6 +3,8 @@
  * exchange.c: exchanges between ranks that also agree on errors. See exchange.h. */
 #include "exchange.h"
 
+#include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,31 @@ static int64_t look(leat_ranks *ranks)
     return now_ns;
 }
 
+/* The time of a simulated network, after all have come. */
+static void cross_network(leat_ranks *ranks, size_t bytes)
+{
+    enum { SPIN_NS = 100 * 1000, NAP_NS = 50 * 1000 * 1000 };
+    const double ns = ranks->ns_per_byte * (double)bytes * (ranks->n - 1);
+    const int64_t end_ns = leat_clock_ns() + ranks->latency_ns + (int64_t)ns;
+    for (int64_t left_ns; (left_ns = end_ns - look(ranks)) > 0;) {
+        if (left_ns > SPIN_NS)
+            leat_clock_nap(left_ns - SPIN_NS < NAP_NS ? left_ns - SPIN_NS : NAP_NS);
+        else
+            sched_yield();
+    }
+}
+
+int leat_ranks_network(leat_ranks *ranks, double latency_s, double bytes_per_s, leat_error *err)
+{
+    if (!ranks || !(latency_s >= 0 && latency_s <= 60) || !(bytes_per_s >= 1000))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_ranks_network: ranks, a latency of 0 to 60 seconds, and 1,000 bytes "
+                         "per second or more");
+    ranks->latency_ns = (int64_t)(latency_s * 1e9);
+    ranks->ns_per_byte = isinf(bytes_per_s) ? 0 : 1e9 / bytes_per_s;
+    return LEAT_OK;
+}
+
 int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                     leat_error *err)
 {
@@ -62,6 +89,8 @@ int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *al
     ranks->since_ns = ranks->looked_ns = from_ns;
     if (ranks->broken == LEAT_OK)
         ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
+    if (ranks->broken == LEAT_OK && (ranks->latency_ns || ranks->ns_per_byte > 0))
+        cross_network(ranks, bytes);
     ranks->waited_ns += look(ranks) - from_ns - (ranks->stopped_ns[0] - before_ns);
     return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
 }

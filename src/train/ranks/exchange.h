@@ -47,6 +47,8 @@ struct leat_ranks {
     int64_t since_ns,
         looked_ns;           /* of the exchange at hand: nothing has come, this process looked */
     int64_t counted_from_ns; /* 0: not yet */
+    int64_t latency_ns;      /* of a simulated network, for each exchange … */
+    double ns_per_byte;      /* … and for each byte that a rank sends; both 0: none */
     leat_ranks_time
         *times; /* of each rank, in seconds, `compute` with all others; NULL: not counted yet */
 };
