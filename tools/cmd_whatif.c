@@ -29,7 +29,7 @@ static const leat_option options[] = {
                        "numbers of worker threads, each with a core of its own"),
     LEAT_OPTION_STRING(struct whatif_options, ranks, "",
                        "in place of devices: numbers of processes that train together, each on a "
-                       "machine like this one, as 2,4,8; each divides train.micro_shards"),
+                       "machine like this one, as 2,4,8; each divides train.micro_batches"),
     LEAT_OPTION_F64(struct whatif_options, latency_us, "50", 0, 1e6,
                     "with --ranks: what an exchange between them takes at least, in microseconds"),
     LEAT_OPTION_F64(struct whatif_options, gbit, "10", 0.001, 1e6,
@@ -295,7 +295,7 @@ const leat_command leat_command_whatif = {
         "  leat whatif examples/cifar10.yaml\n"
         "  leat whatif examples/cifar10.yaml --device sim:a100,sim:h200 --threads 8,16,64\n"
         "  leat whatif examples/cifar10.yaml --device 'sim:h200 {host: eager}'\n"
-        "  leat whatif examples/cifar10.yaml --set train.micro_shards=8 --ranks 2,4,8 --gbit 1",
+        "  leat whatif examples/cifar10.yaml --set train.micro_batches=8 --ranks 2,4,8 --gbit 1",
     .n_min = 1,
     .n_max = 1,
     LEAT_COMMAND_OPTIONS(struct whatif_options),

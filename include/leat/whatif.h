@@ -91,7 +91,7 @@ enum { LEAT_WHATIF_RANKS = 16 };
 
 /* Of leat_whatif_ranks(); all zero is the default. */
 typedef struct leat_whatif_ranks_options {
-    const int32_t *ranks; /* each divides train.micro_shards; NULL: 2, 4 */
+    const int32_t *ranks; /* each divides train.micro_batches; NULL: 2, 4 */
     size_t n_ranks;
     double latency_s;   /* of an exchange */
     double bytes_per_s; /* of each process's link; 0: any */

@@ -72,7 +72,7 @@ awk 'BEGIN { srand(1); print "x,y,ring"; for (i = 0; i < 4000; i++) { angle = 6.
     r = outer + 0.5 + 0.4 * rand(); print r * cos(angle) "," r * sin(angle) "," (outer ? "outer" : "inner") } }' >data/points.csv
 # Rows take their time, so that the job is there when the signal comes, but the cores none.
 sed '0,/^  - batch:/s//  - map: {tensor: point, ops: [{sleep: 0.5}]}\n  - batch:/' "$tree/examples/points.yaml" >first.yaml
-options='--set train.micro_shards=2 --epochs 6'
+options='--set train.micro_batches=2 --epochs 6'
 "$leat" train first.yaml $options --save one.st >one.log
 
 sed -n '/^```sh$/,/^```$/p' "$tree/docs/how-to/several-machines.md" | sed -e '/^```/d' \

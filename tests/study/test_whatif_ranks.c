@@ -21,7 +21,7 @@ static leat_config *make_config(const char *engine, double sleep_ms)
     return record_file_config(
         "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: %g}]}}, {batch: %d}, "
         "prefetch]\nengine: {%s}\n"
-        "train:\n  micro_shards: 8\n  threads: 1\n"
+        "train:\n  micro_batches: 8\n  threads: 1\n"
         "  model: [{dense: 256}, relu, {dense: %d}]\n",
         sleep_ms, BATCH, engine, N_RECORDS);
 }

@@ -86,8 +86,9 @@ TEST(other_measurements_fit)
 /* Tiny steps: exchanges take nearly all of their time. */
 TEST(ranks_are_predicted)
 {
-    expect_success(shell("$L whatif x.yaml --set train.micro_shards=2 --ranks 2 --latency-us 20000 "
-                         "--gbit 1 -q --json=w.json && $L report w.json -o w.html"));
+    expect_success(
+        shell("$L whatif x.yaml --set train.micro_batches=2 --ranks 2 --latency-us 20000 "
+              "--gbit 1 -q --json=w.json && $L report w.json -o w.html"));
     expect_narrow();
     expect_success(shell("grep -q '2 processes would train' w.html && cat w.json"));
     json_t *const json = parse_out();
