@@ -37,10 +37,19 @@ leat_onednn_table leat_onednn;
 
 static struct {
     pthread_mutex_t lock;
-    void *file; /* NULL: leat_onednn is not filled */
+    void *file;    /* NULL: leat_onednn is not filled */
+    char why[300]; /* of a file that is there and could not be opened; "": there was none */
 } library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- finding it ------------------------------------------------------------------------------- */
+
+static void *open_locked(const char *path, bool is_there)
+{
+    void *const found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!found && is_there && !library.why[0])
+        snprintf(library.why, sizeof library.why, " (%s)", dlerror());
+    return found;
+}
 
 /* n 0: where the system looks. Most have libdnnl.so.3; Debian 13 has only libdnnl.so.3.6, so minor versions are tried, too,
  * the newest first. */
@@ -53,7 +62,7 @@ static void *open_major(const char *folder, int n, int major)
         const int length = snprintf(path, sizeof path, "%.*s%slibdnnl.so.%d%s", n, folder,
                                     n ? "/" : "", major, minor);
         if (length > 0 && (size_t)length < sizeof path && (n == 0 || stat(path, &status) == 0))
-            found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            found = open_locked(path, n > 0);
         snprintf(minor, sizeof minor, ".%d", i - 1);
     }
     return found;
@@ -90,7 +99,7 @@ static void *find(const char *named)
     if (named && *named)
         return stat(named, &status) == 0 && S_ISDIR(status.st_mode)
                    ? open_in(named, (int)strlen(named))
-                   : dlopen(named, RTLD_NOW | RTLD_LOCAL);
+                   : open_locked(named, true);
     void *const found = open_in("", 0);
     return found ? found : open_above();
 }
@@ -100,13 +109,13 @@ static void *find(const char *named)
 static int fail_missing(const char *named, leat_error *err)
 {
     const bool has_name = named && *named;
-    return leat_fail(err, LEAT_E_UNSUPPORTED,
-                     "training on the CPU needs oneDNN " VERSIONS " (" FILES
-                     "), which %s%s: install " PACKAGES
-                     " or your system's package of it%s, or name its file "
-                     "or folder in the environment variable LEAT_ONEDNN",
-                     has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
-                     LEAT_ONEDNN_3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
+    return leat_fail(
+        err, LEAT_E_UNSUPPORTED,
+        "training on the CPU needs oneDNN " VERSIONS " (" FILES "), which %s%s%s: install " PACKAGES
+        " or your system's package of it%s, or name its file "
+        "or folder in the environment variable LEAT_ONEDNN",
+        has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "", library.why,
+        LEAT_ONEDNN_3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
 }
 
 static int fill(void *file, leat_error *err)
@@ -154,6 +163,7 @@ int leat_onednn_calls_open(leat_error *err)
     pthread_mutex_lock(&library.lock);
     if (!library.file && (rc = check_room(err)) == LEAT_OK) {
         const char *const named = getenv("LEAT_ONEDNN");
+        library.why[0] = 0;
         void *const file = find(named);
         rc = file ? fill(file, err) : fail_missing(named, err);
         if (rc == LEAT_OK)

@@ -125,6 +125,12 @@ TEST(without_it_a_message_says_what_to_install)
     expect(test_folder, LEAT_E_UNSUPPORTED, "LEAT_ONEDNN=");
     expect("/no/such/file.so", LEAT_E_UNSUPPORTED, "install libdnnl");
     expect(in_folder("no.so"), LEAT_E_UNSUPPORTED, "install libdnnl");
+    expect(in_folder("no.so"), LEAT_E_UNSUPPORTED, "no.so: file too short");
+    put_text("libdnnl.so.2", "this is no library");
+    put_text("libdnnl.so.3", "this is no library");
+    expect(test_folder, LEAT_E_UNSUPPORTED, "file too short");
+    assert_int_equal(unlink(in_folder("libdnnl.so.2")), 0);
+    assert_int_equal(unlink(in_folder("libdnnl.so.3")), 0);
     expect("libm.so.6", LEAT_E_UNSUPPORTED, "without dnnl_version");
 }
 
