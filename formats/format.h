@@ -21,8 +21,8 @@ enum {
 typedef struct leat_format_error {
     int code;
     uint64_t offset; /* of the error, in the file or buffer */
-    int what;        /* where in `text` it begins after the place; 0: nowhere else */
-    char text[512];  /* what, where (file, record, offset) and what to do */
+    int what; /* offset in `text` of the reason, behind file and position; 0: it is all reason */
+    char text[512]; /* what, where (file, record, offset) and what to do */
 } leat_format_error;
 
 /* Fills *err, which can be NULL. Returns code. */

@@ -13,7 +13,7 @@
     X(PNG, png, "PNG")                                                                             \
     X(WEBP, webp, "WebP")                                                                          \
     X(BMP, bmp, "BMP")                                                                             \
-    X(PNM, pnm, "PNM")
+    X(PNM, pnm, "PGM or PPM")
 #define LEAT_IMAGE_FORMAT_NAMES "JPEG, PNG, WebP, BMP, PGM or PPM" /* for texts */
 
 typedef enum leat_image_format {

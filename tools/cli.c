@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files.h"
 
@@ -218,20 +219,23 @@ static bool is_one_of(const leat_option *row, const char *const *names)
     return false;
 }
 
-/* The file that an option names for the command to write; NULL: none. */
+/* The file that an option names for the command to write; NULL: none, or a device such as /dev/null. */
 static const char *output_of(const leat_call *call, const leat_option *row)
 {
     static const char *const inputs[] = { "weights", "labels", "restore", "resume", NULL };
-    const char *path;
-    if (row->type != LEAT_OPTION_TYPE_STRING || strcmp(leat_cli_word_of(row).value, "FILE") != 0 ||
-        is_one_of(row, inputs))
+    const char *const value = leat_cli_word_of(row).value, *path;
+    struct stat st;
+    if (row->type != LEAT_OPTION_TYPE_STRING || is_one_of(row, inputs) ||
+        (strcmp(value, "FILE") != 0 && (strcmp(value, "PATH") || strcmp(row->name, "output"))))
         return NULL;
     memcpy(&path, (const char *)call->options + row->offset, sizeof path);
-    return path && *path && strcmp(path, "-") != 0 ? path : NULL;
+    if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+        return NULL;
+    return path;
 }
 
 /* Two outputs of one name: the later one would replace the other. */
-static int check_outputs(const leat_call *call, leat_error *err)
+static int outputs_differ(const leat_call *call, leat_error *err)
 {
     for (const leat_option *row = call->command->options; row->name; row++)
         for (const leat_option *other = call->command->options; other < row; other++) {
@@ -277,7 +281,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
         }
     }
     const int rc = check_count(call, argc, argv, err);
-    return rc < 0 ? rc : check_outputs(call, err);
+    return rc < 0 ? rc : outputs_differ(call, err);
 }
 
 void leat_cli_close(leat_call *call)

@@ -153,7 +153,7 @@ typedef struct leat_row_error {
     uint64_t record, epoch;   /* the bad one */
     uint64_t replacement;     /* the record used instead; 0 if masked */
     int32_t replaced;         /* 1: replaced, 0: masked */
-    int32_t code, not_finite; /* as of leat_error */
+    int32_t code, not_finite; /* LEAT_E_*, and as in leat_error */
     char message[460];        /* what failed and where; truncated */
 } leat_row_error;
 

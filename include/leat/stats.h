@@ -22,7 +22,7 @@ typedef enum leat_stage_does {
     LEAT_DOES_DECODE,
     LEAT_DOES_DECODE_AND_OPS, /* as one, so that the time of decoding is not known apart */
     LEAT_DOES_CACHE,
-    LEAT_DOES_ALL, /* a loader of others: nothing is known inside */
+    LEAT_DOES_UNKNOWN, /* a loader of others: nothing is known inside */
 } leat_stage_does;
 
 typedef struct leat_stage_stats {

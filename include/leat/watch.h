@@ -25,7 +25,8 @@ typedef struct leat_watch_process {
     double seconds;               /* from its first work on the device to the end of its last */
     double shares[LEAT_N_SHARES]; /* of these seconds; what cannot be told from outside is 0 */
     leat_verdict_kind verdict;    /* NONE: nothing ran, or `host_is_late` */
-    int32_t host_is_late; /* the device waits for the program, and not for what has a verdict */
+    int32_t
+        host_is_late; /* most idle time is the share OTHER_HOST, for which there is no verdict */
     int64_t kernels, copies, launches; /* launches: calls of the host; a graph is one */
     double copied_bytes;               /* between host and device */
     double kernel_us;                  /* median length; 0: none ran */

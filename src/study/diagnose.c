@@ -187,7 +187,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
         [LEAT_DOES_DECODE] = "decode",
         [LEAT_DOES_DECODE_AND_OPS] = "decode",
         [LEAT_DOES_CACHE] = "cache",
-        [LEAT_DOES_ALL] = "loader",
+        [LEAT_DOES_UNKNOWN] = "loader",
     };
     const leat_stage_fact *stage = leat_facts_slowest(f);
     out->where[0] = 0;

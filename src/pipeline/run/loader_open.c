@@ -222,7 +222,7 @@ static void close_workers(leat_loader *loader)
     loader->workers = NULL;
 }
 
-/* What both have: the owner, and a process that was forked from it. */
+/* Frees what the owner and a process that was forked from it each have a copy of. */
 static void free_memory(leat_loader *loader)
 {
     leat_slot_close_all(loader);

@@ -83,7 +83,7 @@ void leat_slot_close_all(leat_loader *loader)
     for (int64_t i = 0; i < loader->n_slots_made; i++)
         if (!loader->pinned)
             free(loader->slots[i].memory);
-        else if (!leat_loader_is_forked(loader)) /* else the driver's */
+        else if (!leat_loader_is_forked(loader)) /* pinned memory is the parent's */
             loader->device->table->pinned_free(loader->device, loader->slots[i].memory);
     free(loader->slots);
     loader->slots = NULL;

@@ -162,7 +162,7 @@ static void add_stage(const leat_observed *o, leat_facts *f)
         return;
     f->n_stages = 1;
     f->stages[0] = (leat_stage_fact){ .name = "loader",
-                                      .does = LEAT_DOES_ALL,
+                                      .does = LEAT_DOES_UNKNOWN,
                                       .wall_ns = workers * 1e9 / f->loader.value,
                                       .cpu_ns = f->loader_cpu_ns };
 }
