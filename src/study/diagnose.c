@@ -370,10 +370,16 @@ static double mostly_placed(const leat_facts *f)
 
 static const char UNEVEN[] = "batches come unevenly: slow samples hold up those behind them";
 
+/* Storage that stalls, and stages that wait for all samples at times, leave the same gaps between batches as single slow
+ * samples: what the workers wait for tells. */
 static void say_uneven(const leat_facts *f, const char *why, leat_diagnosis *d)
 {
+    const leat_worker_time wait = limiting_wait(f);
+    const bool stalls = wait == LEAT_WORK_STORAGE || wait == LEAT_WORK_STAGE;
     say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_ORDERING, severity_of(f->meter.input_wait, INPUT),
-        why);
+        stalls ? "batches come unevenly, as what the workers wait for stalls" : why);
+    if (stalls)
+        name_stage(f, &d->verdict);
 }
 
 static const char DRIVER_STARVED[] = "workers took the core of the thread that feeds the device";
@@ -531,8 +537,8 @@ static bool is_unsure(const leat_facts *f)
            !(slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH));
 }
 
-/* The job is slower than each part, as the wait for single slow samples explains: whether other samples come faster than
- * steps does not matter then. */
+/* The job is slower than each part, as the wait for late batches explains: whether the others come faster than steps does
+ * not matter then. */
 static bool comes_unevenly(const leat_facts *f)
 {
     const leat_forecast m = leat_forecast_of(f);
@@ -636,13 +642,15 @@ static const struct rule alternating[] = {
     { always, say_input, "nothing overlaps (engine.threads 0): each step waits for its batch" },
 };
 
-/* A part that is about as slow as the slowest is named, too. */
+/* A part that is about as slow as the slowest is named, too. Not where batches come unevenly: then the job is slower than
+ * both, and more batches in advance gain. */
 static void name_second(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const leat_part part = leat_verdict_about(d->verdict.kind)->part;
     leat_diagnosis other = { .why = "" };
-    if (m.loader * TIE < m.step || m.step * TIE < m.loader)
+    if (d->verdict.cause == LEAT_CAUSE_ORDERING || m.loader * TIE < m.step ||
+        m.step * TIE < m.loader)
         return;
     if (part == LEAT_PART_STEP)
         say_input(f, "", &other);

@@ -119,14 +119,35 @@ TEST(uneven_batches_are_input)
     assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
 }
 
+/* Batches that come in the same gaps, while the workers wait for slower rows, or for something that stalls. */
+static void expect_causes_of_gaps(leat_facts f)
+{
+    static const struct {
+        double work[LEAT_N_WORKS]; /* compute, core, storage, stage, order, hand-over */
+        const char *stage, *label;
+    } rows[] = {
+        { { 0.20, 0, 0.10, 0.20, 0.50 }, "image: decode_jpeg", "ordering" },
+        { { 0.20, 0, 0.60, 0, 0.20 }, "image: decode_jpeg", "storage" },
+        { { 0.20, 0, 0.05, 0.60, 0.15 }, "image: sleep", "map: latency-bound" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memcpy(f.work, rows[i].work, sizeof f.work);
+        set_stage(&f, 0, rows[i].stage, 1000, 300);
+        assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, rows[i].label, LEAT_SEVERITY_HIGH);
+    }
+}
+
 /* Slower than each part, whichever of them is slower: one batch of 25 takes 25 ms, and two are made in advance. */
 TEST(slow_samples_are_input)
 {
     int64_t gaps[100];
     for (int i = 0; i < 100; i++)
         gaps[i] = i % 25 == 12 ? 25000000 : 200000;
-    for (int slower = 0; slower < 2; slower++) {
-        leat_facts f = facts_of(2, 1.192, slower ? 1 : 1.3);
+    static const double steps[] = { 1, 1.3, 1.2 }; /* the last: as slow as the loader */
+    for (int slower = 0; slower < 3; slower++) {
+        char sentence[256];
+        leat_diagnosis d;
+        leat_facts f = facts_of(2, 1.192, steps[slower]);
         f.gap_ns = gaps;
         f.n_gaps = 100;
         f.window = 2;
@@ -137,6 +158,12 @@ TEST(slow_samples_are_input)
             within(f.loader.value / f.step.value, 0.3); /* which is slower is not sure */
         f.meter.input_wait = 1 - f.of_step.value;
         assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
+        leat_diagnose(&f, &d);
+        assert_int_equal(d.verdict.also, LEAT_VERDICT_NONE);
+        assert_string_equal(leat_verdict_sentence(&d.verdict, sentence, sizeof sentence),
+                            "Slow samples hold up the batches behind them; without such samples "
+                            "batches would come faster.");
+        expect_causes_of_gaps(f);
         f.n_gaps = 0; /* nothing explains it */
         assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
     }
