@@ -82,6 +82,7 @@ typedef struct leat_doctor_suggestion {
         predicted_step_ms; /* from short runs with the change; not tried: from the capacities of the job */
     double predicted_samples_per_s;
     double gain;                /* samples/s: 0.25 is a quarter more */
+    int32_t n_rounds;           /* in which it was tried; 0: it was not */
     double gain_low, gain_high; /* of the rounds in which it was tried; not tried: estimated */
     int32_t is_verified;
     char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
@@ -148,6 +149,10 @@ typedef struct leat_doctor_result {
  * threads  one at a time, because they would disturb each other */
 LEAT_API int leat_doctor(const leat_config *config, const leat_doctor_options *options,
                          leat_doctor_result *out, leat_error *err);
+
+/* Whether a change likely gains: it was verified, or its range lies above 0, and that is not the range of fewer than three
+ * rounds. A change that gains nothing passes three rounds once in eight times. Any thread. */
+LEAT_API int32_t leat_doctor_is_sure(const leat_doctor_suggestion *change);
 
 /* A guess from the shares of a run alone, without the capacities of its parts: one sentence that says so.
  * meter    NULL: the text is ""

@@ -154,7 +154,7 @@ typedef struct leat_work_row {
       "the cause is not certain; run longer")
 
 #define LEAT_BUSY_ENOUGH                                                                           \
-    0.90 /* share of the time: so much of the device, or of the copy engine, is all */
+    0.90 /* a device or copy engine that is busy for this share counts as fully busy */
 
 typedef enum leat_verdict_kind {
     LEAT_VERDICT_NONE,

@@ -116,17 +116,18 @@ const char *leat_verdict_label(const leat_verdict *v, char text[LEAT_VERDICT_LAB
     return text;
 }
 
-/* What is true besides: of a job that is too short, what limits its steps. */
 const char *leat_verdict_details(const leat_verdict *v, char text[LEAT_VERDICT_DETAILS])
 {
     char label[LEAT_VERDICT_LABEL];
     const bool labelled = leat_verdict_label(v, label)[0], also = v && v->also;
     snprintf(text, LEAT_VERDICT_DETAILS, "%s%s%s%s%s%s", labelled ? " (" : "", label,
              labelled ? ")" : "", also ? ", and " : "",
-             also ? leat_verdict_about(v->also)->name : "", also ? " within 5 %" : "");
+             also ? leat_verdict_about(v->also)->name : "",
+             also && v->kind != LEAT_VERDICT_WARM_UP ? " within 5 %" : "");
     return text;
 }
 
+/* What is true besides: of a job that is too short, what limits its steps. */
 static void say_also(const leat_verdict *v, char *text, size_t size)
 {
     const bool short_job = v->kind == LEAT_VERDICT_WARM_UP;

@@ -385,6 +385,7 @@ TEST(studies)
     size_t length;
     int64_t ns;
     REFUSED(leat_doctor(NULL, NULL, &doctor, &err));
+    assert_false(leat_doctor_is_sure(NULL));
     assert_string_equal(leat_doctor_guess(NULL, 0, text, sizeof text), "");
     assert_string_equal(leat_doctor_ranks(NULL, 2, NULL, text, sizeof text), "");
     REFUSED(leat_doctor_observed(NULL, &doctor, &err));

@@ -360,6 +360,7 @@ TEST(a_machine_that_is_never_quiet_gets_advice)
         assert_true(r.beside.kind != LEAT_VERDICT_ENVIRONMENT);
         for (int32_t i = 0; i < r.n_suggestions; i++) {
             const leat_doctor_suggestion *const s = &r.suggestions[i];
+            assert_true(s->not_tried[0] ? s->n_rounds == 0 : s->n_rounds >= 2 && s->n_rounds <= 6);
             assert_true(s->not_tried[0] || (s->gain_low <= s->gain && s->gain <= s->gain_high));
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_forecast.c: numbers into step times, shares and advice. */
+#include "study/doctor/doctor_fill.h"
 #include "study/facts_fixture.h"
 #include "study/suggest/suggest.h"
 
@@ -144,15 +145,16 @@ TEST(advice_follows_from_the_parts)
     assert_int_equal(out.n_suggestions, 0);
 }
 
-/* What includes no gain comes last, and of the others what was tried first, however large the gain is. */
-TEST(what_surely_gains_comes_first)
+/* What includes no gain, or ran in two rounds only, comes last, and of the others what was tried first, however large the gain is. */
+TEST(what_likely_gains_comes_first)
 {
     static const leat_doctor_suggestion changes[] = {
-        { .title = "d", .gain = 9, .gain_low = -0.1, .gain_high = 20 },
-        { .title = "b", .gain = 0.1, .gain_low = 0.05, .gain_high = 0.2 },
-        { .title = "e", .gain = 0.5, .gain_low = 0, .gain_high = 2, .not_tried = "no" },
+        { .title = "d", .gain = 9, .n_rounds = 6, .gain_low = -0.1, .gain_high = 20 },
+        { .title = "b", .gain = 0.1, .n_rounds = 3, .gain_low = 0.05, .gain_high = 0.2 },
+        { .title = "e", .gain = 0.3, .n_rounds = 2, .gain_low = 0.3, .gain_high = 0.4 },
+        { .title = "f", .gain = 0.5, .gain_low = 0, .gain_high = 2, .not_tried = "no" },
         { .title = "c", .gain = 3, .gain_low = 1, .gain_high = 4, .not_tried = "no" },
-        { .title = "a", .gain = 0.2, .gain_low = 0.01, .gain_high = 0.3 },
+        { .title = "a", .gain = 0.2, .n_rounds = 3, .gain_low = 0.01, .gain_high = 0.3 },
     };
     enum { N = sizeof changes / sizeof *changes };
     for (int from = 0; from < N; from++) {
@@ -162,6 +164,44 @@ TEST(what_surely_gains_comes_first)
             leat_suggest_insert(&changes[(from + i) % N], &out);
         for (int i = 0; i < N; i++)
             assert_int_equal(out.suggestions[i].title[0], 'a' + i);
+    }
+}
+
+/* Of a job of 10 ms on 4 cores, with a step of 7 ms. */
+TEST(the_host_is_late_for_the_largest_cause)
+{
+    static const struct {
+        bool on_host;
+        double run_cores, taken, busy, late; /* the meter's */
+        const char *because;                 /* NULL: it is not late */
+    } rows[] = {
+        { false, 3.7, 0, 0.7, 0.3, "the threads that train had no free core" },
+        { false, 2, 1.7, 0.7, 0.3, "the threads that train had no free core" },
+        { true, 3.7, 0, 1, 0, "the threads that train had no free core" },
+        { true, 2, 0, 1, 0, "a step takes longer than alone, as it shares memory or cores" },
+        { true, 2, 0, 0.86, 0.14, "a step takes longer than alone, as it shares memory or cores" },
+        { true, 2, 0, 0.84, 0.16, "the thread that trains did something else between steps" },
+        { true, 2, 0, 0.7, 0.3, "the thread that trains did something else between steps" },
+        { false, 3.5, 0, 0.7, 0.3, "the thread that trains did something else between steps" },
+        { false, 3.7, 0, 0.991, 0.009, NULL },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static leat_doctor_result out;
+        char want[128];
+        leat_facts f = facts_of(10, 2, 7);
+        f.on_host = rows[i].on_host;
+        f.run_cores = rows[i].run_cores;
+        f.taken = rows[i].taken;
+        f.meter = (leat_meter){ .busy = rows[i].busy, .other_host = rows[i].late };
+        out.n_evidence = out.n_capacities = 0;
+        leat_doctor_fill(&f, &(leat_diagnosis){ .why = "" }, &(leat_doctor_loaders){ 0 }, &out);
+        int32_t at = 0;
+        while (at < out.n_evidence && strcmp(out.evidence[at].name, "host_late") != 0)
+            at++;
+        assert_true((at < out.n_evidence) == (rows[i].because != NULL));
+        snprintf(want, sizeof want, "host is late: %s", rows[i].because ? rows[i].because : "");
+        if (rows[i].because)
+            assert_string_equal(out.evidence[at].text, want);
     }
 }
 

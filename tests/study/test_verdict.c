@@ -78,3 +78,13 @@ TEST(sentences_are_whole)
                 assert_null(strstr(text, "  "));
             }
 }
+
+/* A job that is too short is as slow as nothing else. */
+TEST(details_say_what_is_as_slow)
+{
+    char text[LEAT_VERDICT_DETAILS];
+    leat_verdict v = { .kind = LEAT_VERDICT_COMPUTE_BOUND, .also = LEAT_VERDICT_INPUT_BOUND };
+    assert_string_equal(leat_verdict_details(&v, text), ", and input-bound within 5 %");
+    v.kind = LEAT_VERDICT_WARM_UP;
+    assert_string_equal(leat_verdict_details(&v, text), ", and input-bound");
+}

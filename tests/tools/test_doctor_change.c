@@ -15,7 +15,12 @@ TEST(a_change_says_why_it_was_not_tried)
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
-    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .gain = 0.5 };
+    *s = (leat_doctor_suggestion){ .title = "Title",
+                                   .why = "why",
+                                   .gain = 0.5,
+                                   .n_rounds = 3,
+                                   .gain_low = 0.5,
+                                   .gain_high = 0.5 };
     s->predicted_step_ms = 6.67;
     strcpy(s->not_tried, "it needs other files");
     assert_non_null(strstr(screen_of("x.yaml", NULL),
@@ -30,7 +35,12 @@ TEST(a_change_says_what_else_it_changes)
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     for (r.n_suggestions = 0; r.n_suggestions < 4; r.n_suggestions++) {
         leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
-        *s = (leat_doctor_suggestion){ .title = "Title", .n_set = 1, .gain = 0.5 };
+        *s = (leat_doctor_suggestion){ .title = "Title",
+                                       .n_set = 1,
+                                       .gain = 0.5,
+                                       .n_rounds = 3,
+                                       .gain_low = 0.5,
+                                       .gain_high = 0.5 };
         snprintf(s->set[0], sizeof s->set[0], "engine.threads=%d", r.n_suggestions);
         strcpy(s->differs, r.n_suggestions % 3 ? "" : "the order is less random");
     }
@@ -40,17 +50,18 @@ TEST(a_change_says_what_else_it_changes)
     assert_non_null(strstr(text, "  4. Title (the order is less random): +50 %, tried"));
 }
 
-/* No bare gain where the runs or the prediction include none, in full and in one line. */
+/* No bare gain where the runs or the prediction include none, or there were two runs; in full and in one line. */
 TEST(a_gain_that_is_not_sure_is_a_range)
 {
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
-    for (r.n_suggestions = 0; r.n_suggestions < 4; r.n_suggestions++) {
+    for (r.n_suggestions = 0; r.n_suggestions < 5; r.n_suggestions++) {
         leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
         *s = (leat_doctor_suggestion){ .title = "Title",
                                        .n_set = 2,
                                        .gain = 0.25,
-                                       .gain_low = r.n_suggestions ? -0.18 : 0.18,
+                                       .n_rounds = r.n_suggestions < 4 ? 3 : 2,
+                                       .gain_low = r.n_suggestions % 4 ? -0.18 : 0.18,
                                        .gain_high = r.n_suggestions == 2 ? 1.5 : 0.56,
                                        .predicted_step_ms = 8 };
         strcpy(s->not_tried, r.n_suggestions == 2 ? "it needs other files" : "");
@@ -62,9 +73,10 @@ TEST(a_gain_that_is_not_sure_is_a_range)
     assert_non_null(strstr(text, "  1. Title: +25 % samples/s, tried in short runs\n"));
     assert_non_null(strstr(text, "  2. Title: -18 % to +56 % samples/s, tried in short runs that "
                                  "disagree\n"));
-    assert_non_null(strstr(text, "  3. Title: -18 % to 2.5 times the samples/s, only predicted"));
+    assert_non_null(strstr(text, "  3. Title: 0.82 to 2.5 times the samples/s, only predicted"));
     assert_non_null(strstr(text, "  4. Title: -18 % to +56 %, tried in short runs that disagree: "
                                  "before `batch`,\n     write `- cache`\n"));
+    assert_non_null(strstr(text, "  5. Title: +18 % to +56 %, tried in too few short runs"));
     assert_null(strstr(strstr(text, "  2. Title"), "ms per step"));
     strcpy(r.suggestions[3].lines, "- map: cast\n- cache");
     text = screen_of("x.yaml", NULL);
@@ -82,6 +94,9 @@ TEST(a_change_that_could_not_be_verified_is_told)
                                                  .n_set = 1,
                                                  .set = { "engine.threads=4" },
                                                  .gain = 0.5,
+                                                 .n_rounds = 3,
+                                                 .gain_low = 0.5,
+                                                 .gain_high = 0.5,
                                                  .predicted_step_ms = 5 };
     const char *text = screen_of("x.yaml", config);
     assert_null(strstr(text, "not verified"));
@@ -167,7 +182,13 @@ TEST(a_change_that_does_not_help_is_not_written)
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
-    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
+    *s = (leat_doctor_suggestion){ .title = "Title",
+                                   .why = "why",
+                                   .n_set = 1,
+                                   .gain = 0.5,
+                                   .n_rounds = 3,
+                                   .gain_low = 0.5,
+                                   .gain_high = 0.5 };
     strcpy(s->set[0], "engine.threads=8");
     s->predicted_step_ms = 6.67;
     const char *text = screen_of("x.yaml", config);
@@ -214,7 +235,13 @@ TEST(a_change_of_the_batch_names_both)
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
-    *s = (leat_doctor_suggestion){ .title = "T", .why = "w", .n_set = 1, .gain = 3 };
+    *s = (leat_doctor_suggestion){ .title = "T",
+                                   .why = "w",
+                                   .n_set = 1,
+                                   .gain = 3,
+                                   .n_rounds = 3,
+                                   .gain_low = 3,
+                                   .gain_high = 3 };
     s->predicted_step_ms = 10;
     strcpy(s->set[0], "pipeline.batch.size=32");
     const char *const text = screen_of("x.yaml", config);
@@ -245,6 +272,9 @@ TEST(lines_are_written_as_the_list_is)
             (leat_doctor_suggestion){ .title = "T",
                                       .why = "w",
                                       .gain = 2,
+                                      .n_rounds = 3,
+                                      .gain_low = 2,
+                                      .gain_high = 2,
                                       .predicted_step_ms = 3,
                                       .where = "in P",
                                       .lines = "- map: {ops: [a]}\n- cache" };

@@ -36,6 +36,7 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
         }
     s->predicted_step_ms = 12.345;
     s->gain = 123456;
+    s->n_rounds = 6;
     s->gain_low = 12345;
     s->gain_high = 1234567;
     s->is_verified = verified;
@@ -123,6 +124,9 @@ TEST(the_first_change_is_always_told)
                    "it still run, so less is gained); it takes about 45.8 MB of memory (240 "
                    "samples of 191 kB on average); 23.2 GB are free",
             .gain = 1.97,
+            .n_rounds = 3,
+            .gain_low = 1.97,
+            .gain_high = 1.97,
             .is_verified = verified,
             .verified_gain = 1.97,
             .verified_step_ms = 0.301,
@@ -180,9 +184,13 @@ TEST(each_change_has_a_line)
         r.capacities[r.n_capacities++].part = part;
     for (int i = 0; i < 6; i++) {
         leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions++];
-        *s = (leat_doctor_suggestion){
-            .title = "Change", .n_set = 1, .gain = 0.9 - 0.1 * i, .predicted_step_ms = 5
-        };
+        *s = (leat_doctor_suggestion){ .title = "Change",
+                                       .n_set = 1,
+                                       .gain = 0.9 - 0.1 * i,
+                                       .n_rounds = 3,
+                                       .gain_low = 0.1,
+                                       .gain_high = 0.1,
+                                       .predicted_step_ms = 5 };
         fill(s->why, 200);
         snprintf(s->set[0], sizeof s->set[0], "engine.threads=%d", 3 + i);
     }
@@ -269,6 +277,9 @@ TEST(layers_elsewhere_are_named)
         .n_set = 1,
         .set = { "train.model[2].device=\"\"" },
         .gain = 4,
+        .n_rounds = 3,
+        .gain_low = 4,
+        .gain_high = 4,
         .predicted_step_ms = 2,
     };
     assert_int_equal(leat_config_parse("train: {model: [relu, relu, {dense: {units: 4, device: "

@@ -476,7 +476,10 @@ TEST(the_page_warns_as_the_screen_does)
         "\"left_out\": {\"no_memory\": 1, \"not_filled\": 0, \"no_time\": 2}, "
         "\"suggestions\": [{\"title\": \"U\", \"not_tried\": \"\", \"predicted_step_ms\": 8, "
         "\"gain\": "
-        "0.25, \"gain_range\": [-0.18, 0.56]}, {\"title\": \"T\", \"why\": \"w\", \"differs\": "
+        "0.25, \"gain_range\": [-0.18, 0.56], \"sure\": false}, {\"title\": \"V\", "
+        "\"predicted_step_ms\": 8, \"gain\": 0.1, \"gain_range\": [0.1, 0.2], \"sure\": false}, "
+        "{\"title\": \"T\", "
+        "\"why\": \"w\", \"differs\": "
         "\"the order is less "
         "random\", \"set\": [], \"not_tried\": \"no time\", "
         "\"predicted_step_ms\": 5, \"gain\": 1, \"gain_range\": [0.5, 1.25]}]}");
@@ -488,10 +491,29 @@ TEST(the_page_warns_as_the_screen_does)
     page_expect(text, "only predicted, not tried, because no time: 2.00× as fast, ");
     page_expect(text, "; likely 1.50× to 2.25×");
     page_expect(text, ">tried in short runs that disagree: 0.82× to 1.56× as fast<");
+    page_expect(text, ">tried in too few short runs: 1.10× to 1.20× as fast<");
     page_expect(text, ">not sure<");
     page_expect(text, "the order is less random");
     leat_page_close(&page);
     free(text);
+}
+
+/* A file of another program, or of another version, may lack it. */
+TEST(a_gain_that_is_not_there_is_not_nothing)
+{
+    for (int there = 0; there < 2; there++) {
+        char json[512];
+        snprintf(json, sizeof json,
+                 "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": "
+                 "\"input-bound\"}, \"measured_step_ms\": 10, \"tried\": 2, \"suggestions\": "
+                 "[{\"title\": \"M\", \"predicted_step_ms\": 8%s}]}",
+                 there ? ", \"gain\": 0.25" : "");
+        char *const text = page_of_json(json);
+        assert_null(strstr(text, "To gain"));
+        assert_true(!strstr(text, "instead of") == !there);
+        leat_page_close(&page);
+        free(text);
+    }
 }
 
 TEST(a_few_rounds_claim_no_gain)

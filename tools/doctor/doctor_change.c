@@ -23,32 +23,42 @@ const char *leat_doctor_ms_text(double ms, char text[32])
     return text;
 }
 
+/* "2.5": as many times as many samples per second. */
+static const char *times_text(double gain, char text[32])
+{
+    if (gain < 99)
+        snprintf(text, 32, "%.3g", 1 + gain);
+    else
+        snprintf(text, 32, "%.20s", leat_figure_rate(1 + gain).text);
+    return text;
+}
+
 /* "+31 %", or "2.5 times", as many samples per second. */
 static const char *gain_text(double gain, char text[32])
 {
+    char times[32];
     if (gain < 1)
         snprintf(text, 32, "%+.0f %%", 100 * gain);
-    else if (gain < 99)
-        snprintf(text, 32, "%.3g times", 1 + gain);
     else
-        snprintf(text, 32, "%.20s times", leat_figure_rate(1 + gain).text);
+        snprintf(text, 32, "%.20s times", times_text(gain, times));
     return text;
 }
 
-/* Whether its range lies above no gain; of a measured one there is none. */
-static bool is_sure(const leat_doctor_suggestion *s)
-{
-    return s->is_verified || s->gain_low > 0 || s->gain_low >= s->gain_high;
-}
-
-/* "+31 %"; of a change that is not sure "-18 % to +56 %". */
+/* "-18 % to +56 %", or "0.82 to 2.5 times". */
 static const char *range_text(const leat_doctor_suggestion *s, char text[80])
 {
     char low[32], high[32];
-    if (is_sure(s))
-        return gain_text(s->is_verified ? s->verified_gain : s->gain, text);
-    snprintf(text, 80, "%s to %s", gain_text(s->gain_low, low), gain_text(s->gain_high, high));
+    snprintf(text, 80, "%s to %s",
+             s->gain_high < 1 ? gain_text(s->gain_low, low) : times_text(s->gain_low, low),
+             gain_text(s->gain_high, high));
     return text;
+}
+
+/* "+31 %"; of a change that is not sure its range. */
+static const char *gain_or_range_text(const leat_doctor_suggestion *s, char text[80])
+{
+    return leat_doctor_is_sure(s) ? gain_text(s->is_verified ? s->verified_gain : s->gain, text)
+                                  : range_text(s, text);
 }
 
 /* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
@@ -71,7 +81,7 @@ static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doct
 
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
-    char from[32], into[32], text[32], line[256];
+    char from[32], into[32], text[80], line[256];
     const double gain = s->is_verified ? s->verified_gain : s->gain;
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
@@ -88,14 +98,13 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
                       leat_figure_rate(r->samples_per_s.value).text,
                       leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
     if (s->not_tried[0] && s->gain_low < s->gain_high)
-        leat_files_append(line, sizeof line, "; likely %s to %s", gain_text(s->gain_low, into),
-                          gain_text(s->gain_high, text));
+        leat_files_append(line, sizeof line, "; likely %s", range_text(s, text));
     if (s->is_verified)
         leat_files_append(line, sizeof line, " (predicted: %s)", gain_text(s->gain, text));
     leat_terminal_put(to, INDENT, INDENT, "%s", line);
     if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high)
-        leat_terminal_put(to, INDENT, INDENT, "beside other programs: %s to %s in single rounds",
-                          gain_text(s->gain_low, into), gain_text(s->gain_high, text));
+        leat_terminal_put(to, INDENT, INDENT, "beside other programs: %s in single rounds",
+                          range_text(s, text));
     if (s->is_verified)
         say_drift(to, s, r);
 }
@@ -182,10 +191,11 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
 /* Whether a gain is measured, or how else it is known. */
 static const char *how_known(const leat_doctor_suggestion *s, bool simulated)
 {
-    return s->is_verified    ? simulated ? "measured (simulated device)" : "measured"
-           : s->not_tried[0] ? "only predicted, not tried"
-           : is_sure(s)      ? "tried in short runs"
-                             : "tried in short runs that disagree";
+    return s->is_verified           ? simulated ? "measured (simulated device)" : "measured"
+           : s->not_tried[0]        ? "only predicted, not tried"
+           : leat_doctor_is_sure(s) ? "tried in short runs"
+           : s->gain_low > 0        ? "tried in too few short runs"
+                                    : "tried in short runs that disagree";
 }
 
 /* " (the order is less random)" */
@@ -206,7 +216,8 @@ void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32
     else if (!s->n_set && strlen(s->lines) < 128 && !strchr(s->lines, '\n'))
         snprintf(what, sizeof what, ": %s, write `%.128s`", s->where, s->lines);
     leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s%s", number, s->title,
-                      differs_text(s, differs), range_text(s, gain), how_known(s, false), what);
+                      differs_text(s, differs), gain_or_range_text(s, gain), how_known(s, false),
+                      what);
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
@@ -214,12 +225,12 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
     char text[80], differs[40];
-    range_text(s, text);
+    gain_or_range_text(s, text);
     leat_terminal_put(
         to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs), text,
         strstr(text, "times") ? " the samples/s" : " samples/s", how_known(s, r->simulated),
         s->not_tried[0] && !s->is_verified ? ": " : "", s->is_verified ? "" : s->not_tried);
-    if (is_sure(s))
+    if (leat_doctor_is_sure(s))
         print_gain(to, s, r);
     if (s->not_verified[0])
         leat_terminal_put(to, INDENT, INDENT, "not verified: %s", s->not_verified);

@@ -123,6 +123,7 @@ static void add_suggestion(json_t *list, const leat_doctor_suggestion *s, const 
     leat_json_real(one, "gain", s->gain);
     const leat_estimate range = { s->gain, s->gain_low, s->gain_high }, none = { NAN, NAN, NAN };
     leat_json_interval(one, "gain_range", range.low < range.high ? &range : &none);
+    leat_json_bool(one, "sure", leat_doctor_is_sure(s));
     leat_json_text(one, "not_verified", s->not_verified);
     leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
     leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);

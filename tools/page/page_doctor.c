@@ -31,12 +31,23 @@ static double gained(const json_t *change)
     return 1 + (isnan(measured) ? leat_fields_number(change, "gain") : measured);
 }
 
-/* Whether its range includes no gain, and nothing was measured since. */
 static bool is_unsure(const json_t *change)
+{
+    return json_is_false(json_object_get(change, "sure"));
+}
+
+/* Whether a gain is measured, or how else it is known. */
+static const char *how_known(const json_t *json, const json_t *change)
 {
     double low, high;
     leat_fields_interval(change, "gain_range", &low, &high);
-    return low <= 0 && isnan(leat_fields_number(change, "verified_gain"));
+    if (leat_fields_number(change, "verified_step_ms") > 0)
+        return leat_fields_true(json, "simulated") ? "measured (simulated device)" : "measured";
+    if (leat_fields_text(change, "not_tried"))
+        return "only predicted, not tried";
+    return !is_unsure(change) ? "tried in short runs"
+           : low > 0          ? "tried in too few short runs"
+                              : "tried in short runs that disagree";
 }
 
 static void say_range(const json_t *change, const char *before, char *text, size_t size)
@@ -57,31 +68,26 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                  step = leat_fields_number(json, "measured_step_ms"),
                  rate = leat_fields_number(json, "samples_per_s"), times = gained(from);
     const bool measured = verified > 0;
+    const double ms = measured ? step * verified / before : then;
     const char *const why = leat_fields_text(from, "not_tried");
     const size_t size = sizeof change->gain;
     char *const gain = change->gain;
-    if (!(then > 0))
+    if (!(ms > 0) || !(step > 0) || isnan(times)) /* a key is missing */
         return;
-    snprintf(gain, size, "%s%s%.60s: ",
-             measured
-                 ? leat_fields_true(json, "simulated") ? "measured (simulated device)" : "measured"
-             : why             ? "only predicted, not tried"
-             : is_unsure(from) ? "tried in short runs that disagree"
-                               : "tried in short runs",
-             why ? ", because " : "", why ? why : "");
+    snprintf(gain, size, "%s%s%.60s: ", how_known(json, from), why ? ", because " : "",
+             why ? why : "");
     if (is_unsure(from)) {
         say_range(from, "", gain, size);
         leat_files_append(gain, size, " as fast");
         return;
     }
     leat_files_append(gain, size, "%s as fast, %s instead of %s per step",
-                      leat_figure_times(times).text,
-                      leat_figure_unit(measured ? step * verified / before : then, "ms").text,
+                      leat_figure_times(times).text, leat_figure_unit(ms, "ms").text,
                       leat_figure_unit(step, "ms").text);
     if (rate > 0)
         leat_files_append(gain, size, ", %s instead of %s samples/s",
                           leat_figure_number(rate * times).text, leat_figure_number(rate).text);
-    if (measured)
+    if (measured && !isnan(leat_fields_number(from, "gain")))
         leat_files_append(gain, size, " (predicted: %s)",
                           leat_figure_times(1 + leat_fields_number(from, "gain")).text);
     else if (why)
@@ -143,7 +149,7 @@ static void facts(const json_t *json, leat_answer *out)
                          leat_fields_number(first, "verified_step_ms") > 0 ? "as fast, measured"
                          : leat_fields_text(first, "not_tried") ? "as fast, only predicted"
                                                                 : "as fast, tried in short runs");
-    else if (leat_fields_number(json, "tried") > 0)
+    else if (!(first && isnan(times)) && leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
         snprintf(note, sizeof note, "per step after this change, limited by: %.80s",

@@ -374,11 +374,11 @@ int32_t leat_suggest_most(void)
 
 /* --- trials ------------------------------------------------------------------------------------ */
 
-/* What surely gains comes first, of that what was tried, and of that what gains most. */
+/* What likely gains comes first, of that what was tried, and of that what gains most. */
 static bool precedes(const leat_doctor_suggestion *s, const leat_doctor_suggestion *other)
 {
-    const bool sure = s->gain_low > 0, tried = !s->not_tried[0];
-    if (sure != (other->gain_low > 0))
+    const bool sure = leat_doctor_is_sure(s), tried = !s->not_tried[0];
+    if (sure != leat_doctor_is_sure(other))
         return sure;
     return tried && (other->not_tried[0] || s->gain > other->gain);
 }

@@ -52,7 +52,7 @@ const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
 bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
                             const leat_doctor_result *result);
 
-/* Keeps the list sorted: a change whose range includes no gain comes behind those that surely gain. */
+/* Keeps the list sorted: a change that is not sure comes behind those that are (leat_doctor_is_sure). */
 void leat_suggest_insert(const leat_doctor_suggestion *suggestion, leat_doctor_result *result);
 
 /* Most trials that one call makes. */
