@@ -28,8 +28,9 @@ typedef enum leat_stage_does {
 typedef struct leat_stage_stats {
     char name[48]; /* "read", "parse", "image: decode_jpeg", … */
     leat_stage_does does;
-    uint64_t samples; /* 0 for an op that a device runs */
-    int64_t busy_ns;  /* time spent in it, summed over threads (estimated from timed samples) */
+    int32_t is_random; /* one of its ops draws random numbers */
+    uint64_t samples;  /* 0 for an op that a device runs */
+    int64_t busy_ns;   /* time spent in it, summed over threads (estimated from timed samples) */
     /* Its CPU time, estimated from a few samples; very short stages: their wall time. At most busy_ns; -1: not
      * known yet. */
     int64_t cpu_ns;

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "facts.h"
-#include "leat/op.h"
 
 static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
 static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */
@@ -166,17 +165,6 @@ static leat_worker_time limiting_wait(const leat_facts *f)
     return most;
 }
 
-/* Of "image: random_flip to cast" the first op. */
-static bool is_random(const leat_stage_fact *stage)
-{
-    const char *const colon = strstr(stage->name, ": "), *const op =
-                                                             colon ? colon + 2 : stage->name;
-    char name[sizeof stage->name];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(op, " "), op);
-    const leat_op *const found = leat_op_find(name);
-    return found && found->flags & LEAT_OP_RANDOM;
-}
-
 /* Sets the stage that limits the loader, and how. */
 static void name_stage(const leat_facts *f, leat_verdict *out)
 {
@@ -203,7 +191,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
     } else {
         out->cause = manner_of(f, stage);
         snprintf(out->where, sizeof out->where, "%s",
-                 stage->does == LEAT_DOES_OPS && is_random(stage) ? "augment" : names[stage->does]);
+                 stage->does == LEAT_DOES_OPS && stage->is_random ? "augment" : names[stage->does]);
     }
 }
 

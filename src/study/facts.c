@@ -20,6 +20,7 @@ static void add_stages(const leat_arm_input *input, leat_facts *out)
         leat_stage_fact *fact = &out->stages[out->n_stages++];
         memcpy(fact->name, stage->name, sizeof fact->name);
         fact->does = stage->does;
+        fact->is_random = stage->is_random != 0;
         fact->wall_ns = (double)stage->busy_ns / (double)input->samples;
         fact->cpu_ns = (double)stage->cpu_ns / (double)input->samples;
         /* Few samples of a stage have their CPU time read, but that of the process is always known. */
@@ -74,6 +75,7 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
             leat_stage_fact *const fact = &out->stages[i + k];
             memcpy(fact->name, op->name, sizeof fact->name);
             fact->does = op->does;
+            fact->is_random = op->is_random != 0;
             fact->wall_ns = fused.wall_ns * (double)op->busy_ns / wall;
             fact->cpu_ns = fused.cpu_ns * cpu_of(op) / cpu;
         }

@@ -14,6 +14,7 @@
 typedef struct leat_stage_fact {
     char name[48];
     leat_stage_does does;
+    bool is_random;         /* one of its ops is */
     double wall_ns, cpu_ns; /* wall time, CPU time */
 } leat_stage_fact;
 

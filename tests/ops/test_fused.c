@@ -7,6 +7,7 @@
 #include "fixtures/own_folder.h"
 
 #include "base/cpu.h"
+#include "pipeline/sample/sample.h"
 
 static const char *const parts[] = { "whole", "damaged" };
 
@@ -64,6 +65,32 @@ static uint64_t digest_of(const char *part, const char *ops, bool fuse, int thre
         ops);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
     return digest_and_close(plan, 4, NULL);
+}
+
+/* Of ops that are one stage any may draw random numbers, also none of the first and the last. */
+TEST(a_fused_stage_is_random_if_one_of_its_ops_is)
+{
+    static const struct {
+        const char *ops, *stage;
+        int32_t is_random;
+    } chains[] = {
+        { "[decode_jpeg, {resize: 24}, random_flip, normalize]", "image: decode_jpeg to normalize",
+          1 },
+        { "[decode_jpeg, {resize: 24}, normalize]", "image: decode_jpeg to normalize", 0 },
+        { "[decode_jpeg, {random_crop: 16}]", "image: decode_jpeg to random_crop", 1 },
+        { "[decode_jpeg, {center_crop: 12}]", "image: decode_jpeg to center_crop", 0 },
+    };
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
+        leat_stage_stats stages[LEAT_MAX_STAGES];
+        leat_plan *plan = plan_format("source: {images: '%s/whole'}\npipeline: [{map: {ops: %s}}, "
+                                      "{batch: 8}]\n",
+                                      test_folder, chains[c].ops);
+        const leat_stage_stats *const last = &stages[leat_timing_stages(plan, stages) - 1];
+        assert_string_equal(last->name, chains[c].stage);
+        assert_int_equal(last->does, LEAT_DOES_DECODE_AND_OPS);
+        assert_int_equal(last->is_random, chains[c].is_random);
+        leat_plan_close(&plan);
+    }
 }
 
 TEST(one_go_equals_one_by_one)

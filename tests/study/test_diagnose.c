@@ -31,9 +31,11 @@ TEST(the_slowest_stage_names_the_input)
     f.stages[2].wall_ns = 2e6;
     f.stages[2].cpu_ns = 1.9e6;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: cpu-saturated", LEAT_SEVERITY_HIGH);
-    strcpy(f.stages[2].name, "image: random_flip to cast");
+    strcpy(f.stages[2].name, "image: pad to cast");
+    f.stages[2].is_random = true;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: cpu-saturated", LEAT_SEVERITY_HIGH);
     strcpy(f.stages[2].name, "image: normalize");
+    f.stages[2].is_random = false;
     f.threads = 1;
     f.loader_cores = 1;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: serial", LEAT_SEVERITY_HIGH);

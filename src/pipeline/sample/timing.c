@@ -14,8 +14,8 @@
 
 static leat_stage_stats stage_of(const char *tensor, const leat_op *op)
 {
-    leat_stage_stats out = { .does =
-                                 op->flags & LEAT_OP_DECODE ? LEAT_DOES_DECODE : LEAT_DOES_OPS };
+    leat_stage_stats out = { .does = op->flags & LEAT_OP_DECODE ? LEAT_DOES_DECODE : LEAT_DOES_OPS,
+                             .is_random = (op->flags & LEAT_OP_RANDOM) != 0 };
     snprintf(out.name, sizeof out.name, "%s: %s", tensor, op->name);
     return out;
 }
@@ -28,6 +28,8 @@ static leat_stage_stats fused_of(const leat_plan *plan, const leat_plan *whole, 
     const size_t n = strlen(out.name);
     if (out.does == LEAT_DOES_DECODE)
         out.does = LEAT_DOES_DECODE_AND_OPS;
+    for (int32_t i = chain->fused_from; i < chain->fused_from + chain->n_fused; i++)
+        out.is_random |= (chain->ops[i].op->flags & LEAT_OP_RANDOM) != 0;
     snprintf(out.name + n, sizeof out.name - n, " to %s",
              chain->ops[chain->fused_from + chain->n_fused - 1].op->name);
     return out;
@@ -51,7 +53,7 @@ int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
         out[n++] = (leat_stage_stats){ .name = "cache: fill", .does = LEAT_DOES_CACHE };
     }
     for (int32_t i = 0; i < plan->n_batch_ops; i++, n++) {
-        out[n] = (leat_stage_stats){ .does = LEAT_DOES_OPS };
+        out[n] = (leat_stage_stats){ .does = LEAT_DOES_OPS, .is_random = 1 };
         snprintf(out[n].name, sizeof out->name, "%s: %s",
                  plan->tensors[plan->batch_ops[i].chain].name, plan->batch_ops[i].op->kind.name);
     }
