@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_whatif.c: a pipeline that sleeps, in front of simulated devices. */
+#include <math.h>
 #include <unistd.h>
 
 #include "bench/jpeg_reference.h"
@@ -71,19 +72,21 @@ static void write_pictures(const char *file)
     close_records(&to);
 }
 
-/* What decoding takes is known, too, where one function decodes, crops and normalises. */
+/* What decoding takes is known, too, where one function decodes, crops and normalises, as without that function: also
+ * beside an op that is no part of it. */
 TEST(records_of_pixels_are_predicted_with_fused_ops_too)
 {
     static const char *const ops[] = {
-        "decode_jpeg, random_crop: {size: [64, 64]}, normalize: {}",
-        "decode_jpeg, random_flip, resize: [64, 64], normalize: {}"
+        "decode_jpeg, random_crop: {size: [112, 112]}, random_rotation: {degrees: 20}",
+        "decode_jpeg, resize: [112, 112], random_flip, normalize: {}, random_contrast: {}"
     };
+    double speedup[2] = { 0 };
     static const int32_t threads[] = { 1 };
     const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
     char file[sizeof path + 16], text[1024];
     snprintf(file, sizeof file, "%s.pictures", path);
     write_pictures(file);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    for (size_t i = 0; i < 2 * sizeof ops / sizeof *ops; i++) {
         leat_config *config;
         leat_error err;
         snprintf(text, sizeof text,
@@ -92,12 +95,16 @@ TEST(records_of_pixels_are_predicted_with_fused_ops_too)
                  "pipeline: [{map: {tensor: image, ops: [%s]}}, {batch: %d}, prefetch]\n"
                  "train:\n  input: image\n  target: id\n  loss: softmax_cross_entropy\n"
                  "  optimizer: {sgd: {learning_rate: 0.01}}\n  model: [flatten, {dense: %d}]\n",
-                 file, ops[i], BATCH, N_RECORDS);
+                 file, ops[i / 2], BATCH, N_RECORDS);
         check(leat_config_parse(text, "pictures.yaml", &config, &err), &err);
+        check(leat_config_set(config, i % 2 ? "engine.fuse=false" : "engine.fuse=true", &err),
+              &err);
         check(leat_whatif(config, &options, &result, &err), &err);
         const leat_whatif_trial *const last = &result.trials[result.n_trials - 1];
         assert_true(result.n_trials > 0 && last->predicted);
         assert_non_null(strstr(last->text, "store decoded pixels"));
+        speedup[i % 2] = last->speedup;
+        assert_true(i % 2 == 0 || fabs(speedup[0] / speedup[1] - 1) < 0.3);
         assert_true(last->speedup > 1.1 && last->speedup < 100);
         leat_config_close(&config);
     }

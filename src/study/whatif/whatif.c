@@ -95,18 +95,6 @@ static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
     return rc;
 }
 
-/* Share of the stages' time in all rounds that those take which do this. */
-static double part_of(const struct feed *feed, leat_stage_does does)
-{
-    const leat_arm_input *const input = &feed->arm.input;
-    double all = 0, part = 0;
-    for (int32_t i = 0; i < input->n_stages; i++) {
-        all += (double)input->stages[i].busy_ns;
-        part += input->stages[i].does == does ? (double)input->stages[i].busy_ns : 0;
-    }
-    return all > 0 ? part / all : 0;
-}
-
 /* CPU time of the stages over their time. */
 static double on_cpu(const struct feed *feed)
 {
@@ -333,32 +321,49 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
     }
 }
 
-/* Part of the time of fused ops that decoding takes, as without fusing. 0: such a loader cannot be made, or a cache would
- * have to be filled first. */
-static double decoding_of_fused(struct study *study)
+/* Divides fused ops as they take their time without fusing. */
+static void split_fused(struct study *study, leat_facts *facts)
 {
     struct feed *apart;
-    double decode = 0, ops = 0;
-    if (leat_arm_has_cache(study->feeds[0].arm.plan))
-        return 0;
     if (add_feed(study, 1, -1, &apart, NULL) == LEAT_OK &&
         leat_config_set(apart->arm.config, "engine.fuse=false", NULL) == LEAT_OK &&
-        leat_arm_open(&apart->arm, NULL) == LEAT_OK && measure_feed(apart, 0, NULL) == LEAT_OK) {
-        decode = part_of(apart, LEAT_DOES_DECODE);
-        ops = part_of(apart, LEAT_DOES_OPS);
-    }
+        leat_arm_open(&apart->arm, NULL) == LEAT_OK && measure_feed(apart, 0, NULL) == LEAT_OK)
+        leat_facts_split(facts, &apart->arm.input);
     drop_last_feed(study);
-    return decode > 0 ? decode / (decode + ops) : 0;
+}
+
+/* Time of the stages that do this, ns per sample. */
+static double time_of(const leat_facts *facts, leat_stage_does does)
+{
+    double ns = 0;
+    for (int32_t i = 0; i < facts->n_stages; i++)
+        ns += facts->stages[i].does == does ? facts->stages[i].wall_ns : 0;
+    return ns;
+}
+
+/* Part of the stages' time that decoding takes. NAN: the ops behind a decoder are one with it, and a loader in which they
+ * are not cannot be made, or a cache would have to be filled first. */
+static double decoding(struct study *study)
+{
+    const leat_arm *const arm = &study->feeds[0].arm;
+    leat_facts facts;
+    double all = 0;
+    leat_facts_of(arm, &facts);
+    if (time_of(&facts, LEAT_DOES_DECODE_AND_OPS) > 0 && !leat_arm_has_cache(arm->plan))
+        split_fused(study, &facts);
+    for (int32_t i = 0; i < facts.n_stages; i++)
+        all += facts.stages[i].wall_ns;
+    return time_of(&facts, LEAT_DOES_DECODE_AND_OPS) > 0
+               ? (double)NAN
+               : time_of(&facts, LEAT_DOES_DECODE) / fmax(all, 1);
 }
 
 /* Predicts records of decoded pixels: the time of all stages except decoding. */
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
-    const double fused = part_of(&study->feeds[0], LEAT_DOES_DECODE_AND_OPS);
-    const double decode = part_of(&study->feeds[0], LEAT_DOES_DECODE) +
-                          (fused > 0 ? fused * decoding_of_fused(study) : 0);
-    if (decode <= 0 || decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
+    const double decode = decoding(study);
+    if (!(decode > 0 && decode < 0.99) || out->n_trials == LEAT_WHATIF_TRIALS)
         return;
     const double gain = 1 / (1 - decode);
     leat_whatif_trial *trial = &out->trials[out->n_trials++];
