@@ -284,12 +284,13 @@ static json_t *eval_json(const struct eval *e)
 {
     leat_loader_stats_info stats;
     leat_loader_stats(e->loader, &stats);
+    const int64_t left = leat_setup_left_out(e->t.plan);
     json_t *json = leat_json_open("eval");
     leat_json_text(json, "config", e->path);
     leat_json_text(json, "weights", e->o->weights);
     leat_json_text(json, "device", leat_trainer_get_info(e->t.trainer)->device);
     leat_json_int(json, "samples", (int64_t)e->info.samples);
-    leat_json_int(json, "left_out", leat_setup_left_out(e->t.plan));
+    leat_json_add(json, "left_out", left < 0 ? json_null() : json_integer(left));
     leat_json_real(json, "loss", e->info.loss);
     leat_json_real(json, "accuracy", e->info.accuracy);
     leat_json_int(json, "top_k", e->info.top_k);

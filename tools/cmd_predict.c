@@ -251,12 +251,12 @@ static int open_all(struct predict *p, leat_error *err)
     if (info->n_batches < 0)
         return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",
                          p->o->section);
-    const int64_t left = leat_setup_left_out(p->t.plan);
-    if (p->folder.n > 0 && info->n_samples - left != p->folder.n)
+    const int64_t rows = p->folder.n > 0 ? leat_setup_rows(p->t.plan) : 0;
+    if (rows != p->folder.n)
         return leat_fail(err, LEAT_E_CONFIG,
                          "the pipeline of '%s' gives %lld samples of %d images: leave out stages "
                          "that drop or repeat some",
-                         p->o->section, (long long)(info->n_samples - left), p->folder.n);
+                         p->o->section, (long long)rows, p->folder.n);
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
     p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
     p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);

@@ -124,17 +124,43 @@ int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_e
     return rc;
 }
 
+int64_t leat_setup_rows(const leat_plan *plan)
+{
+    const int64_t n = leat_plan_get_info(plan)->n_batches;
+    int64_t rows = 0;
+    for (int64_t b = 0; b < n; b++)
+        rows += leat_plan_records(plan, b, NULL, 0);
+    return n < 0 ? -1 : rows;
+}
+
+/* How often each batch of a pass comes in it; 0: not all equally often. */
+static int64_t times_of_batches(const leat_plan *plan)
+{
+    const leat_stage_info *stage;
+    uint64_t made = 0; /* by the stage that batches */
+    bool grows = false, shrinks = false;
+    for (int32_t i = 0; (stage = leat_plan_stage(plan, i)); i++) {
+        grows |= made && stage->n_out > stage->n_in;
+        shrinks |= made && stage->n_out < stage->n_in;
+        if (!made && stage->batches)
+            made = stage->n_out;
+    }
+    return !grows ? 1 : shrinks ? 0 : leat_plan_get_info(plan)->n_batches / (int64_t)made;
+}
+
 int64_t leat_setup_left_out(const leat_plan *plan)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    const int64_t left = info->n_samples - info->n_batches * info->batch_size;
-    return info->n_samples > 0 && info->n_batches >= 0 && left > 0 ? left : 0;
+    const int64_t times = info->n_samples >= 0 && info->n_batches >= 0 && info->ranks == 1
+                              ? times_of_batches(plan)
+                              : 0;
+    return times ? info->n_samples - leat_setup_rows(plan) / times : -1;
 }
 
 void leat_setup_say_left_out(const leat_plan *plan, const char *where)
 {
     const int64_t left = plan ? leat_setup_left_out(plan) : 0;
-    if (left)
+    if (left > 0)
         leat_terminal_say(
             2, "note: %s%s of %s samples are in no batch (drop_remainder, or a stage after batch)",
             where, leat_figure_count((uint64_t)left).text,

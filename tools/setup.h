@@ -25,7 +25,10 @@ int leat_setup_same_class(const char *section, int64_t i, const char *name, cons
 /* The same for all classes of the plan of `eval`. */
 int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_error *err);
 
-/* Samples of a pass that are in no batch, because of drop_remainder or of a stage after batch; 0: none, or unknown. */
+/* Rows of all batches of a pass; -1: it has no end. */
+int64_t leat_setup_rows(const leat_plan *plan);
+/* Samples of a pass that are in no batch, because of drop_remainder or of a stage after batch; -1: unknown, as a pass has no
+ * end, has only a rank's share of each batch, or has some batches more often than others. */
 int64_t leat_setup_left_out(const leat_plan *plan);
 /* Prints a note about them, if there are some. `where` stands before it. A plan that is NULL has none. */
 void leat_setup_say_left_out(const leat_plan *plan, const char *where);

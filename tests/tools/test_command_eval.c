@@ -246,6 +246,13 @@ TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
               ">y.yaml"));
     expect_failure(shell("$L predict y.yaml --weights x.st test-images/*/*"), 1,
                    "gives 7 samples of ");
+    expect_success(shell("sed 's/- take: 1/- skip: 1\\n    - repeat: 2/' y.yaml >w.yaml && "
+                         "$L eval w.yaml --weights x.st -q"));
+    assert_null(strstr(out, "in no batch"));
+    expect_success(shell("$L eval w.yaml --weights x.st --json"));
+    json = parse_out();
+    assert_true(json_is_null(json_object_get(json, "left_out")));
+    json_decref(json);
 }
 
 /* A name with a quote stands in a config. */
