@@ -214,6 +214,35 @@ TEST(parts_of_a_source)
     expect_success(shell("rm -rf one-* two-* .three.* .four.* ?.csv"));
 }
 
+/* Its report says no config, as the files have no names; and how many records it is to write. */
+TEST(the_report_of_a_part)
+{
+    expect_success(shell("(echo a; seq 100) >a.csv; $L convert csv '{files: a.csv, features: {x: "
+                         "a}}' -o r --shards 3 --part 2/2 --progress on"));
+    expect_in(out, "33 records, ");
+    expect_in(out, "part 2 of 2;");
+    assert_null(strstr(out, "to read them"));
+    expect_in(err, "convert: 33 of 33 records");
+    expect_success(shell("$L convert csv '{files: a.csv, features: {x: a}}' -o r --shards 3 --part "
+                         "1/2 --json"));
+    json_t *const json = parse_out();
+    assert_int_equal(number(json, "records"), 67);
+    assert_true(number(json, "part") == 1 && number(json, "parts") == 2);
+    json_decref(json);
+    expect_success(shell("rm -rf .r.part* a.csv"));
+}
+
+/* Parts that were made of different data. */
+TEST(parts_that_have_not_all_records)
+{
+    expect_success(shell("(echo a; seq 100) >a.csv; for i in 1 2; do $L convert csv '{files: "
+                         "a.csv, features: {x: a}}' -o r --shards 3 -q --part $i/2; done; "
+                         "sed -i 's/records 33 of/records 32 of/' .r.part-2-of-2/about"));
+    expect_failure(shell("$L convert finish -o r"), 1,
+                   "the parts have 99 records, and there should be 100");
+    expect_success(shell("rm -rf .r.part* a.csv"));
+}
+
 /* Files that have no records of a part are not read: damage in them is told to another part. */
 TEST(a_part_reads_what_it_writes)
 {

@@ -2,6 +2,9 @@
  *
  * test_convert_source.c: `leat convert npy|csv|idx|cifar|config`: the config that it prints reads the same
  * batches as the source that was converted. */
+#include <inttypes.h>
+#include <xxhash.h>
+
 #include "fixtures/command_fixture.h"
 #include "fixtures/engine_fixture.h"
 
@@ -62,6 +65,22 @@ TEST(the_source_of_a_config_is_taken_alone)
                          "pipeline: [shuffle, {repeat: 3}, {batch: 2}, {prefetch: 1}]\nend",
                          CSV));
     check_source(CSV, "", "config train.yaml");
+}
+
+/* Of a config of one process of two, too, in parts as well. */
+TEST(a_rank_converts_all_records)
+{
+    expect_success(shell("(echo a; seq 100) >r.csv; echo 'source: {csv: {files: r.csv, features: "
+                         "{x: a}}}' >one.yaml; (cat one.yaml; echo 'engine: {rank: 1, ranks: 2}') "
+                         ">rank.yaml; $L convert config one.yaml -o one --shards 3 -q"));
+    expect_in(out, "100 records");
+    expect_success(shell("$L convert config rank.yaml -o two --shards 3 -q"));
+    expect_in(out, "100 records");
+    expect_success(shell("for i in 1 2; do $L convert config rank.yaml -o three --shards 3 -q "
+                         "--part $i/2; done; $L convert finish -o three"));
+    expect_in(out, "100 records");
+    expect_success(shell("for f in one-*.tfrecord; do for to in two three; do cmp $f $to-${f#one-} "
+                         "|| exit 1; done; done; rm one* two* three* r.csv rank.yaml"));
 }
 
 /* Names and a PREFIX that YAML or a pattern could take for something else. */
@@ -140,6 +159,23 @@ TEST(inputs_are_not_overwritten)
                          "$L convert config plain.yaml -o other -q"));
 }
 
+/* Parts of different versions differ in it, and are not put together. */
+TEST(the_digest_of_a_part_holds_the_version)
+{
+    uint64_t digest;
+    leat_plan *plan = plan_of_text("source: {npy: [" GOLDEN "le_f4.npy]}\n"
+                                   "pipeline: [{batch: 32}, {prefetch: 2}]\n");
+    const uint64_t of_plan = leat_plan_get_info(plan)->digest;
+    leat_plan_close(&plan);
+    expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o d --shards 2 --part 1/2 -q && cat "
+                         ".d.part-1-of-2/about"));
+    const char *const text = strstr(out, ", digest ");
+    assert_non_null(text);
+    assert_int_equal(sscanf(text, ", digest %" SCNx64, &digest), 1);
+    assert_true(digest == XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), of_plan));
+    expect_success(shell("rm -r .d.part*"));
+}
+
 TEST(json_says_what_was_written)
 {
     expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o j --shards 2 --json -"));
@@ -147,6 +183,7 @@ TEST(json_says_what_was_written)
     assert_int_equal(number(json, "records"), 7);
     assert_true(number(json, "bytes_out") > 7 * 24);
     assert_int_equal(json_array_size(json_object_get(json, "shards")), 2);
+    assert_true(number(json, "part") == 1 && number(json, "parts") == 1);
     json_decref(json);
 }
 

@@ -55,6 +55,32 @@ TEST(files_that_are_replaced_are_looked_at_once)
     assert_int_equal(looks_of(strcat(list, "]")), of_one);
 }
 
+/* Fewer records than were counted are no complete set, in parts or not. */
+TEST(records_that_do_not_come)
+{
+    for (int32_t of = 0; of < 3; of++) {
+        leat_error err = { 0 };
+        leat_progress progress = { 0 };
+        leat_record_shards s = { .prefix = in_folder("short/x"),
+                                 .n_shards = 4,
+                                 .part = { of != 0, of },
+                                 .total = 10,
+                                 .progress = &progress };
+        leat_progress_init(&progress, "convert", "records", 10, LEAT_PROGRESS_OFF);
+        assert_int_equal(leat_record_shards_open(&s, &err), LEAT_OK);
+        assert_int_equal(leat_record_shards_lock(&s, &err), LEAT_OK);
+        for (int i = 0; i < (of == 2 ? 7 : 9); i++)
+            assert_int_equal(leat_record_shards_write(&s, "a", 1, &err), LEAT_OK);
+        assert_int_equal(leat_record_shards_commit(&s, &err), LEAT_E_DATA);
+        assert_non_null(
+            strstr(err.message, of == 2 ? "4 records were written, and there should be 5"
+                                        : "9 records were written, and there should be 10"));
+        leat_progress_fini(&progress);
+        leat_record_shards_close(&s);
+        assert_int_equal(leat_shard_names_check(in_folder("short/x"), 5, &err), LEAT_OK);
+    }
+}
+
 TEST(names_of_any_number)
 {
     static const struct {

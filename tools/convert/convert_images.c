@@ -286,8 +286,6 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->result.threads);
-    leat_json_int(json, "part", c->o->part.of ? c->o->part.number : 1);
-    leat_json_int(json, "parts", c->o->part.of ? c->o->part.of : 1);
     leat_shard_names_add(json, c->o->prefix, n_shards_of(c), c->o->part);
     leat_json_text(json, "labels", c->labels);
     json_t *skipped = leat_json_list(json, "skipped");

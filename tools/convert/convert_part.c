@@ -13,8 +13,8 @@
 #include "print/terminal.h"
 
 static const char about_format[] =
-    "leat-part 1: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
-    ", files %" PRIu64 ", classes %" PRIu64 ", %s %" PRIu64 "\n";
+    "leat-part 2: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
+    ", files %" PRIu64 ", classes %" PRIu64 ", %s %" PRIu64 " of %" PRIu64 "\n";
 
 #define MANIFEST "manifest" /* in the folder of a part */
 
@@ -59,7 +59,7 @@ int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *ab
     char text[256];
     const int n = snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
                            about->n_shards, about->digest, about->n_files, about->n_classes,
-                           about->is_images ? "images" : "records", about->records);
+                           about->is_images ? "images" : "records", about->records, about->total);
     int rc = path && list ? leat_set_manifest_write(manifest, list, err)
                           : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
@@ -131,12 +131,12 @@ static bool read_about(const char *prefix, int32_t number, int32_t of, leat_conv
     *out = (leat_convert_part_about){ .n_shards = 0 };
     const int n =
         sscanf(text,
-               "leat-part 1: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
-               ", files %" SCNu64 ", classes %" SCNu64 ", %8[a-z] %" SCNu64 "%n",
+               "leat-part 2: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
+               ", files %" SCNu64 ", classes %" SCNu64 ", %8[a-z] %" SCNu64 " of %" SCNu64 "%n",
                &out->part.number, &out->part.of, &out->n_shards, &out->digest, &out->n_files,
-               &out->n_classes, what, &out->records, &length);
+               &out->n_classes, what, &out->records, &out->total, &length);
     out->is_images = !strcmp(what, "images");
-    const bool good = n == 8 && text[length] == '\n' && out->part.number == number &&
+    const bool good = n == 9 && text[length] == '\n' && out->part.number == number &&
                       out->part.of == of && !unfinished && has_shards(prefix, folder, out);
     if (file)
         fclose(file);
@@ -167,8 +167,8 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
         else if (one.digest != whole->digest || one.n_shards != whole->n_shards)
             return leat_fail(
                 err, LEAT_E_DATA,
-                "%s: part %d/%d was made from other files or with other options (%" PRIu64
-                " files, %d shards) than part %d/%d (%" PRIu64
+                "%s: part %d/%d was made from other files, with other options or by another "
+                "version of leat (%" PRIu64 " files, %d shards) than part %d/%d (%" PRIu64
                 " files, %d shards): run one of them again",
                 prefix, (int)i, (int)of, one.n_files, (int)one.n_shards, (int)whole->part.number,
                 (int)of, whole->n_files, (int)whole->n_shards);
@@ -180,6 +180,11 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
                          "%s: these parts are missing or not complete: %s%s; run `leat convert` "
                          "with --part for them",
                          prefix, missing, strlen(missing) >= sizeof missing - 20 ? " ..." : "");
+    if (whole->total && whole->records != whole->total)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: the parts have %" PRIu64 " records, and there should be %" PRIu64
+                         ": run all of them again",
+                         prefix, whole->records, whole->total);
     if (whole->is_images && !whole->records)
         return leat_fail(err, LEAT_E_DATA, "%s: no part contains an image", prefix);
     return LEAT_OK;

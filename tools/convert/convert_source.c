@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "command.h"
 #include "file_set.h"
@@ -13,6 +14,7 @@
 #include "formats/figure.h"
 #include "formats/pattern.h"
 #include "host.h"
+#include "leat/api.h"
 #include "paths.h"
 #include "print/json.h"
 #include "print/terminal.h"
@@ -166,8 +168,11 @@ static int open_plan(struct job *job, leat_error *err)
         snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %llu}}, ",
                  (unsigned long long)job->c->seed);
     snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: %d}, {prefetch: 2}]", shuffle, BATCH);
+    /* Threads and memory stay as the config says; but of each batch all rows are wanted. */
     if ((rc = open_config(job->c, &config, err)) >= 0 &&
         (rc = leat_config_set_as(config, pipeline, origin, err)) >= 0 &&
+        (rc = leat_config_set_as(config, "engine.rank=0", origin, err)) >= 0 &&
+        (rc = leat_config_set_as(config, "engine.ranks=1", origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
     if (rc >= 0)
@@ -261,7 +266,8 @@ static int write_records(struct job *job, int64_t from, int64_t to, leat_error *
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-/* A part reads the records of its own shards, and a few beside them in their first and last batches. */
+/* A part writes the records of its own shards only. For each of them a loader makes whole batches from the one with the
+ * first record on, and reads ahead: of the records that follow it reads some in vain. */
 static int write_all(struct job *job, leat_error *err)
 {
     leat_record_shards *const s = &job->shards;
@@ -294,12 +300,12 @@ static int label(struct job *job, leat_error *err)
 
 static int convert(struct job *job, leat_error *err)
 {
-    job->shards.total = (uint64_t)leat_plan_get_info(job->plan)->n_samples;
     if (job->shards.total < (uint64_t)job->shards.n_shards)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
                          job->shards.n_shards, (unsigned long long)job->shards.total);
     int rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err);
-    job->shards.digest = leat_plan_get_info(job->plan)->digest;
+    job->shards.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
+                                              leat_plan_get_info(job->plan)->digest);
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
@@ -351,7 +357,7 @@ static void print_map(const leat_tensor_info *tensor)
     printf(", ops: [{decode_raw: {shape: [%s]}}]}\n", dims_text(&tensor->shape, dims));
 }
 
-/* Prints the config that reads the records as the tensors that they were. */
+/* Prints the config that reads the records as the tensors that they were. The files of a part have no names yet. */
 static void print_config(const struct job *job)
 {
     printf("to read them:\n  source:\n    tfrecord:\n");
@@ -376,7 +382,8 @@ static int report(const struct job *job, double seconds, leat_error *err)
                leat_shard_name_end(s->n_shards).text);
         leat_record_shards_print_labels(s);
         leat_convert_part_print(s->part, s->prefix);
-        print_config(job);
+        if (!s->part.of)
+            print_config(job);
     }
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "records", (int64_t)s->records);
@@ -397,8 +404,9 @@ int leat_convert_source_run(const leat_convert *how, leat_error *err)
     job.shards.progress = &job.progress;
     int rc = open_plan(&job, err);
     if (rc == LEAT_OK) {
-        leat_progress_init(&job.progress, "convert", "records",
-                           leat_plan_get_info(job.plan)->n_records, how->progress);
+        job.shards.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
+        leat_progress_init(&job.progress, "convert", "records", leat_record_shards_own(&job.shards),
+                           how->progress);
         rc = convert(&job, err);
         leat_progress_fini(&job.progress);
     }

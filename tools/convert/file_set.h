@@ -140,6 +140,7 @@ typedef struct leat_convert_part_about {
     uint64_t digest; /* of the list of files, their order and the options */
     uint64_t n_files, n_classes;
     uint64_t records; /* of this part */
+    uint64_t total;   /* of all parts; 0: known only when they are there */
     bool is_images;   /* not copies of other records */
 } leat_convert_part_about;
 
@@ -168,7 +169,7 @@ typedef struct leat_shard_name_ending {
 } leat_shard_name_ending;
 leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
-/* Adds `shards`: the names of those of a part. */
+/* Adds `part` and `parts`, 1 and 1 without parts, and `shards`: the names of those of the part. */
 void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
                           leat_convert_part part);
 
@@ -222,12 +223,15 @@ void leat_record_shards_say_no_labels(const char *why);
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
 /* Records of a shard where shards share `total`; numbers differ by at most one. */
 uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard);
+/* Records of the shards of this part. */
+uint64_t leat_record_shards_own(const leat_record_shards *s);
 /* Whether one of the next n records is of a shard of this part. */
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err);
-/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. A part is kept without names. */
+/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
+ * LEAT_E_DATA: of `total` records not all were written. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Ends the line of a report: "; classes in PREFIX-labels.txt" */
 void leat_record_shards_print_labels(const leat_record_shards *s);

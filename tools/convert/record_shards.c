@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "file_set.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,14 @@ uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard)
     return s->total / n + ((uint64_t)shard < s->total % n);
 }
 
+uint64_t leat_record_shards_own(const leat_record_shards *s)
+{
+    uint64_t n = 0;
+    for (int32_t i = 0; i < s->n_shards; i++)
+        n += leat_convert_part_has(s->part, i) ? leat_record_shards_share(s, i) : 0;
+    return n;
+}
+
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n)
 {
     uint64_t left = s->left;
@@ -141,7 +150,13 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .n_shards = s->n_shards,
                                             .digest = s->digest,
                                             .n_files = s->n_files,
-                                            .records = s->records };
+                                            .records = s->records,
+                                            .total = s->total };
+    if (s->total && s->records != leat_record_shards_own(s))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: %" PRIu64 " records were written, and there should be %" PRIu64
+                         ": the input has changed while it was read, so convert again",
+                         s->prefix, s->records, leat_record_shards_own(s));
     int rc = close_shard(s, err);
     leat_shard_commits_wait(s->commits);
     if (rc == LEAT_OK)

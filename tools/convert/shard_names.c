@@ -32,6 +32,8 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
 void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
                           leat_convert_part part)
 {
+    leat_json_int(object, "part", part.of ? part.number : 1);
+    leat_json_int(object, "parts", part.of ? part.of : 1);
     json_t *list = leat_json_list(object, "shards");
     for (int32_t i = 0; i < n_shards; i++) {
         if (!leat_convert_part_has(part, i))
