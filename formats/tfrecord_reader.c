@@ -334,17 +334,26 @@ static int skip_damage(leat_tfrecord_reader *reader, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* The reason always has room: of a path that is too long for both, the end is told. */
 static int say_where(const leat_tfrecord_reader *reader, const leat_format_error *what,
                      leat_format_error *out)
 {
     const int advise = what->code == LEAT_FORMAT_BAD && !(reader->flags & LEAT_TFRECORD_RESYNC);
-    leat_format_fail(out, what->code, reader->next_offset,
-                     "%s: record %llu at byte %llu%s: ", reader->path, (ull)reader->next_record,
-                     (ull)reader->next_offset,
-                     reader->decompressor ? " of the decompressed data" : "");
-    out->what = (int)strlen(out->text);
-    snprintf(out->text + out->what, sizeof out->text - (size_t)out->what, "%.300s%s", what->text,
-             advise ? "; `leat repair` writes a copy of the valid records" : "");
+    char place[112], reason[352];
+    const int n_place =
+        snprintf(place, sizeof place, ": record %llu at byte %llu%s: ", (ull)reader->next_record,
+                 (ull)reader->next_offset, reader->decompressor ? " of the decompressed data" : "");
+    const int n_reason =
+        snprintf(reason, sizeof reason, "%.300s%s", what->text,
+                 advise ? "; `leat repair` writes a copy of the valid records" : "");
+    const size_t room = sizeof out->text - 1 - (size_t)n_place - (size_t)n_reason;
+    const size_t n_path = strlen(reader->path);
+    const char *path = reader->path + (n_path > room ? n_path - room + strlen("…") : 0);
+    while (path > reader->path && (*path & 0xc0) == 0x80) /* not within a character */
+        path++;
+    leat_format_fail(out, what->code, reader->next_offset, "%s%s%s%s",
+                     path > reader->path ? "…" : "", path, place, reason);
+    out->what = (int)(strlen(out->text) - (size_t)n_reason);
     return what->code;
 }
 

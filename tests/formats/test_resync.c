@@ -245,6 +245,44 @@ TEST(a_file_of_false_lengths_ends)
     free(bytes);
 }
 
+/* Whatever the length of the path, its name is whole and so is the reason. */
+TEST(a_long_path_leaves_room_for_the_reason)
+{
+    char path[1200];
+    int n = snprintf(path, sizeof path, "%s", test_folder);
+    file[begins[1] - 1] ^= 1; /* the CRC of the first record's data */
+    for (int depth = 0; depth < 5; depth++) {
+        n += snprintf(path + n, sizeof path - (size_t)n, "/%0*d%s", 90 + depth, 0,
+                      "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
+        assert_int_equal(mkdir(path, 0755), 0);
+        snprintf(path + n, sizeof path - (size_t)n, "/of-a-name");
+        write_whole(path, file, begins[N]);
+        for (unsigned flags = 0; flags <= 1; flags++) {
+            leat_tfrecord_reader *reader;
+            leat_format_error err;
+            const uint8_t *payload;
+            size_t size;
+            assert_int_equal(
+                leat_tfrecord_reader_open(&reader, path, flags ? LEAT_TFRECORD_RESYNC : 0, &err),
+                LEAT_FORMAT_OK);
+            assert_int_equal(leat_tfrecord_reader_next(reader, &payload, &size, &err),
+                             LEAT_FORMAT_BAD);
+            assert_in_range(err.what, 1, sizeof err.text - 1);
+            assert_int_equal(strncmp(err.text + err.what, "data CRC", 8), 0);
+            assert_non_null(strstr(err.text, "/of-a-name: record 0 at byte 0: data CRC"));
+            assert_true(!strncmp(err.text, test_folder, 5) ||
+                        (!strncmp(err.text, "…", 3) && (err.text[3] & 0xc0) != 0x80));
+            assert_int_equal(!flags, strstr(err.text, "a copy of the valid records") != NULL);
+            leat_tfrecord_reader_close(&reader);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+    file[begins[1] - 1] ^= 1;
+    path[n] = 0;
+    for (int depth = 0; depth < 5; depth++, *strrchr(path, '/') = 0)
+        assert_int_equal(rmdir(path), 0);
+}
+
 TEST(a_file_that_shrinks_ends)
 {
     const char *path = in_folder("shrinks");
