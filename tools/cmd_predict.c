@@ -221,6 +221,25 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
     return rc;
 }
 
+/* A pipeline without such a stage is left as it is. */
+static int set_stages(struct predict *p, const char *section, leat_error *err)
+{
+    static const char *const stages[] = {
+        /* the last ones count, too */
+        "pipeline.batch.drop_remainder=false",
+        "pipeline.padded_batch.drop_remainder=false",
+        "pipeline.bucket_by_length.drop_remainder=false",
+        /* a record that was masked or replaced would have the guesses of zeros, or of another one */
+        "pipeline.on_error=fail",
+    };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        const int rc = set(p, section, stages[i], err);
+        if (rc < 0 && rc != LEAT_E_CONFIG && rc != LEAT_E_ARGUMENT)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
 static int open_all(struct predict *p, leat_error *err)
 {
     const leat_trained_how how = { .path = p->call->arguments[0],
@@ -236,12 +255,8 @@ static int open_all(struct predict *p, leat_error *err)
     const char *const section = leat_trained_section(&how);
     if (p->call->n_arguments > 1 && (rc = read_images(p, section, err)) < 0)
         return rc;
-    /* The last ones count, too. Stages that the pipeline has not are no matter. */
-    set(p, section, "pipeline.batch.drop_remainder=false", NULL);
-    set(p, section, "pipeline.padded_batch.drop_remainder=false", NULL);
-    set(p, section, "pipeline.bucket_by_length.drop_remainder=false", NULL);
-    /* A record that was masked or replaced would have the guesses of zeros, or of another one. */
-    set(p, section, "pipeline.on_error=fail", NULL);
+    if ((rc = set_stages(p, section, err)) < 0)
+        return rc;
     rc = leat_trained_open(&p->t, &how, err);
     if (rc < 0)
         return p->o->labels ? leat_fail_in(err, rc, "with the %lld names of --labels %s: ",
