@@ -313,12 +313,14 @@ static void add_note(leat_index *index, const char *before, const leat_format_er
              why->text);
 }
 
-/* A file that never was an index of leat, such as that of another program, is not replaced. */
+/* A file that never was an index of leat, such as that of another program, is not replaced, nor is one that cannot be
+ * read. */
 static int check_replaced(const char *side, leat_format_error *err)
 {
     leat_side_file old;
-    if (leat_side_file_open(side, &old, err) < 0)
-        return LEAT_FORMAT_OK;
+    const int rc = leat_side_file_open(side, &old, err);
+    if (rc < 0)
+        return rc == LEAT_FORMAT_END || rc == LEAT_FORMAT_STALE ? LEAT_FORMAT_OK : rc;
     const size_t n = old.bytes < sizeof magic ? old.bytes : sizeof magic;
     const int is_ours = !memcmp(old.memory, magic, n);
     leat_side_file_close(&old);
