@@ -127,7 +127,9 @@ TEST(best_weights_of_another_run_stay)
     expect_success(shell("grep kept s/best.safetensors"));
     expect_success(shell(TRAIN "--epochs 1 --checkpoint s")); /* which keeps no best ones */
     expect_success(shell("grep kept s/best.safetensors && rm s/step-*"));
+    /* As a run does that was killed between its best weights and its first checkpoint. */
     expect_success(shell(TRAIN DECIDE "--epochs 1 --checkpoint s --resume"));
+    expect_success(shell("! grep kept s/best.safetensors"));
 }
 
 /* Killed while a file gets its name, the best weights among them. */

@@ -48,11 +48,14 @@ void leat_train_keep_close(leat_train_keep *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
-/* A run of its own would replace the best weights of an earlier one. */
+/* A run of its own would replace the best weights of an earlier one. Not asked with --resume: a run that was killed in its
+ * first epoch may have left them and no checkpoint, and begins again. */
 static int refuse_best(const char *folder, leat_error *err)
 {
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
-    const bool is_there = path && access(path, F_OK) == 0;
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const bool is_there = access(path, F_OK) == 0;
     free(path);
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
