@@ -114,15 +114,16 @@ bool leat_cgroup_read(const char *root, const char *folder, const char *name, ch
     return read;
 }
 
-/* Returns the least limit of all levels of one hierarchy, and its folder; adds all of them to *sum. */
-static double least_of(const char *root, bool v2, const char *controller, leat_cgroup_level *level,
-                       char *folder, size_t size, double *sum)
+typedef void visitor(void *owner, const char *folder, double figure);
+
+/* Visits each level of one hierarchy, the innermost first. */
+static void walk(const char *root, bool v2, const char *controller, leat_cgroup_level *level,
+                 visitor *visit, void *owner)
 {
-    double least = INFINITY;
     char here[2 * PATH_BYTES];
     hierarchy *h = calloc(1, sizeof *h);
     if (!h)
-        return least;
+        return;
     h->v2 = v2;
     h->controller = controller;
     if (find_path(root, h) && find_mount(root, h)) {
@@ -133,39 +134,48 @@ static double least_of(const char *root, bool v2, const char *controller, leat_c
         snprintf(here, sizeof here, "%s%s", h->mount, inner);
         for (char *end = here + strlen(here); end; end = strrchr(here, '/')) {
             *end = 0;
-            const double limit = level(root, v2, here);
-            *sum += limit;
-            if (limit < least) {
-                least = limit;
-                snprintf(folder, size, "%s", here);
-            }
+            visit(owner, here, level(root, v2, here));
             if (strlen(here) <= strlen(h->mount))
                 break;
         }
     }
     free(h);
-    return least;
+}
+
+struct least {
+    double figure;
+    char *folder;
+    size_t size;
+};
+
+static void take_least(void *owner, const char *folder, double figure)
+{
+    struct least *const least = owner;
+    if (figure >= least->figure)
+        return;
+    least->figure = figure;
+    snprintf(least->folder, least->size, "%s", folder);
 }
 
 double leat_cgroup_least(const char *root, const char *controller, leat_cgroup_level *level,
                          char *folder, size_t size)
 {
-    char folder_v1[512] = "";
-    double sum = 0;
-    const double limit = least_of(root, true, controller, level, folder, size, &sum);
-    const double limit_v1 =
-        least_of(root, false, controller, level, folder_v1, sizeof folder_v1, &sum);
-    if (limit_v1 >= limit)
-        return limit;
-    snprintf(folder, size, "%s", folder_v1);
-    return limit_v1;
+    struct least least = { INFINITY, folder, size };
+    walk(root, true, controller, level, take_least, &least);
+    walk(root, false, controller, level, take_least, &least);
+    return least.figure;
+}
+
+static void add(void *owner, const char *folder, double figure)
+{
+    (void)folder;
+    *(double *)owner += figure;
 }
 
 double leat_cgroup_sum(const char *root, const char *controller, leat_cgroup_level *level)
 {
-    char folder[512];
     double sum = 0;
-    least_of(root, true, controller, level, folder, sizeof folder, &sum);
-    least_of(root, false, controller, level, folder, sizeof folder, &sum);
+    walk(root, true, controller, level, add, &sum);
+    walk(root, false, controller, level, add, &sum);
     return sum;
 }

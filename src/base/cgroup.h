@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the limit that the files in one folder set; INFINITY: none. For leat_cgroup_sum() any figure of theirs. */
+/* Returns a figure that the files in one folder hold: for leat_cgroup_least() a limit, INFINITY: none. */
 typedef double leat_cgroup_level(const char *root, bool v2, const char *folder);
 
 /* Returns the least limit for a controller ("cpu", "memory") over all levels and both versions;
@@ -18,7 +18,8 @@ typedef double leat_cgroup_level(const char *root, bool v2, const char *folder);
 double leat_cgroup_least(const char *root, const char *controller, leat_cgroup_level *level,
                          char *folder, size_t size);
 
-/* Returns the sum of what `level` returns for all levels and both versions. Reads a few files. Any thread. */
+/* Returns the sum of what `level` returns for all levels and both versions: time for which two levels stopped the
+ * process at once counts twice. Reads a few files. Any thread. */
 double leat_cgroup_sum(const char *root, const char *controller, leat_cgroup_level *level);
 
 /* Reads the first line of a file; false: there is none. */

@@ -54,9 +54,12 @@ void leat_other_processes_look(const char *root, leat_usage *out)
     struct timespec own;
     cpu_set_t ours;
     *out = (leat_usage){ .n_cpus = 1 };
+    /* first: what reading it costs lies before the clocks are read */
+    const int64_t throttled_ns = (int64_t)leat_cgroup_sum(root, "cpu", level_throttled);
     CPU_ZERO(&ours);
     if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than fit: not known */
         return;
+    out->throttled_ns = throttled_ns;
     out->n_cpus = CPU_COUNT(&ours);
     snprintf(path, sizeof path, "%s/proc/stat", root);
     FILE *file = fopen(path, "re");
@@ -67,7 +70,6 @@ void leat_other_processes_look(const char *root, leat_usage *out)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
     out->own_ns = own.tv_sec * 1000000000LL + own.tv_nsec;
     out->at_ns = leat_clock_ns();
-    out->throttled_ns = (int64_t)leat_cgroup_sum(root, "cpu", level_throttled);
 }
 
 /* --- descendants ------------------------------------------------------------------------------- */
