@@ -39,84 +39,11 @@ static struct {
     pthread_mutex_t lock;
     void *file;    /* NULL: leat_onednn is not filled */
     char why[300]; /* of a file that is there and could not be opened; "": there was none */
+    leat_error
+        refused; /* the first one that was opened and is not fit; code LEAT_OK: there was none */
 } library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* --- finding it ------------------------------------------------------------------------------- */
-
-static void *open_locked(const char *path, bool is_there)
-{
-    void *const found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!found && is_there && !library.why[0])
-        snprintf(library.why, sizeof library.why, " (%s)", dlerror());
-    return found;
-}
-
-/* n 0: where the system looks. Most have libdnnl.so.3; Debian 13 has only libdnnl.so.3.6, so minor versions are tried, too,
- * the newest first. */
-static void *open_major(const char *folder, int n, int major)
-{
-    char path[4096], minor[16] = "";
-    struct stat status;
-    void *found = NULL;
-    for (int i = MINORS; i >= 0 && !found; i--) {
-        const int length = snprintf(path, sizeof path, "%.*s%slibdnnl.so.%d%s", n, folder,
-                                    n ? "/" : "", major, minor);
-        if (length > 0 && (size_t)length < sizeof path && (n == 0 || stat(path, &status) == 0))
-            found = open_locked(path, n > 0);
-        snprintf(minor, sizeof minor, ".%d", i - 1);
-    }
-    return found;
-}
-
-static void *open_in(const char *folder, int n)
-{
-    void *const found = LEAT_ONEDNN_3 ? open_major(folder, n, 3) : NULL;
-    return found || !LEAT_ONEDNN_2 ? found : open_major(folder, n, 2);
-}
-
-/* PREFIX/lib/libdnnl.so.3, when this library is PREFIX/lib/python3.11/site-packages/…/libleat.so. */
-static void *open_above(void)
-{
-    Dl_info info;
-    if (!dladdr(&leat_onednn, &info) || !info.dli_fname)
-        return NULL;
-    char *const own = realpath(info.dli_fname, NULL);
-    void *found = NULL;
-    for (int i = 0; own && !found && i < FOLDERS_UP; i++) {
-        char *const slash = strrchr(own, '/');
-        if (!slash || slash == own)
-            break;
-        *slash = 0;
-        found = open_in(own, (int)strlen(own));
-    }
-    free(own);
-    return found;
-}
-
-static void *find(const char *named)
-{
-    struct stat status;
-    if (named && *named)
-        return stat(named, &status) == 0 && S_ISDIR(status.st_mode)
-                   ? open_in(named, (int)strlen(named))
-                   : open_locked(named, true);
-    void *const found = open_in("", 0);
-    return found ? found : open_above();
-}
-
-/* --- opening it ------------------------------------------------------------------------------- */
-
-static int fail_missing(const char *named, leat_error *err)
-{
-    const bool has_name = named && *named;
-    return leat_fail(
-        err, LEAT_E_UNSUPPORTED,
-        "training on the CPU needs oneDNN " VERSIONS " (" FILES "), which %s%s%s: install " PACKAGES
-        " or your system's package of it%s, or name its file "
-        "or folder in the environment variable LEAT_ONEDNN",
-        has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "", library.why,
-        LEAT_ONEDNN_3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
-}
+/* --- whether one is fit ------------------------------------------------------------------------ */
 
 static int fill(void *file, leat_error *err)
 {
@@ -143,6 +70,99 @@ static int fill(void *file, leat_error *err)
     return LEAT_OK;
 }
 
+/* --- finding it ------------------------------------------------------------------------------- */
+
+/* Of a name without a folder the loader's message begins with it if no such file was found, and else with a path, or with
+ * another library that it needs. */
+static void keep_why_locked(const char *path, bool says_why, const char *why)
+{
+    const size_t n = strlen(path);
+    if (!library.why[0] && (says_why || strncmp(why, path, n) || why[n] != ':'))
+        snprintf(library.why, sizeof library.why, " (%s)", why);
+}
+
+/* True: it is opened, and fit. */
+static bool open_locked(const char *path, bool says_why)
+{
+    void *const file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!file) {
+        keep_why_locked(path, says_why, dlerror());
+        return false;
+    }
+    if (fill(file, library.refused.code ? NULL : &library.refused) == LEAT_OK) {
+        library.file = file;
+        return true;
+    }
+    dlclose(file);
+    return false;
+}
+
+/* n 0: where the system looks. Most have libdnnl.so.3; Debian 13 has only libdnnl.so.3.6, so minor versions are tried, too,
+ * the newest first. */
+static bool open_major(const char *folder, int n, int major)
+{
+    char path[4096], minor[16] = "";
+    struct stat status;
+    bool found = false;
+    for (int i = MINORS; i >= 0 && !found; i--) {
+        const int length = snprintf(path, sizeof path, "%.*s%slibdnnl.so.%d%s", n, folder,
+                                    n ? "/" : "", major, minor);
+        if (length > 0 && (size_t)length < sizeof path && (n == 0 || stat(path, &status) == 0))
+            found = open_locked(path, n > 0);
+        snprintf(minor, sizeof minor, ".%d", i - 1);
+    }
+    return found;
+}
+
+static bool open_in(const char *folder, int n)
+{
+    return (LEAT_ONEDNN_3 && open_major(folder, n, 3)) ||
+           (LEAT_ONEDNN_2 && open_major(folder, n, 2));
+}
+
+/* PREFIX/lib/libdnnl.so.3, when this library is PREFIX/lib/python3.11/site-packages/…/libleat.so. */
+static bool open_above(void)
+{
+    Dl_info info;
+    if (!dladdr(&leat_onednn, &info) || !info.dli_fname)
+        return false;
+    char *const own = realpath(info.dli_fname, NULL);
+    bool found = false;
+    for (int i = 0; own && !found && i < FOLDERS_UP; i++) {
+        char *const slash = strrchr(own, '/');
+        if (!slash || slash == own)
+            break;
+        *slash = 0;
+        found = open_in(own, (int)strlen(own));
+    }
+    free(own);
+    return found;
+}
+
+static bool find(const char *named)
+{
+    struct stat status;
+    if (named && *named)
+        return stat(named, &status) == 0 && S_ISDIR(status.st_mode)
+                   ? open_in(named, (int)strlen(named))
+                   : open_locked(named, true);
+    return open_in("", 0) || open_above();
+}
+
+/* --- opening it ------------------------------------------------------------------------------- */
+
+static int fail_missing(const char *named, leat_error *err)
+{
+    const bool has_name = named && *named;
+    return leat_fail(
+        err, LEAT_E_UNSUPPORTED,
+        "training on the CPU needs oneDNN " VERSIONS " (" FILES "), which %s%s%s: install " PACKAGES
+        " or your system's package of it%s, or name its file "
+        "or folder in the environment variable LEAT_ONEDNN",
+        has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "", library.why,
+        LEAT_ONEDNN_3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
+}
+
 /* What it allocates while it is opened is not checked: where memory is short, it ends the process. */
 static int check_room(leat_error *err)
 {
@@ -164,12 +184,10 @@ int leat_onednn_calls_open(leat_error *err)
     if (!library.file && (rc = check_room(err)) == LEAT_OK) {
         const char *const named = getenv("LEAT_ONEDNN");
         library.why[0] = 0;
-        void *const file = find(named);
-        rc = file ? fill(file, err) : fail_missing(named, err);
-        if (rc == LEAT_OK)
-            library.file = file;
-        else if (file)
-            dlclose(file);
+        library.refused.code = LEAT_OK;
+        if (!find(named))
+            rc = library.refused.code ? leat_fail_as(err, &library.refused)
+                                      : fail_missing(named, err);
     }
     pthread_mutex_unlock(&library.lock);
     return rc;

@@ -6,7 +6,7 @@
  *
  * Searched in this order: the file or folder that the environment variable LEAT_ONEDNN names, and then nothing else;
  * the path of the dynamic loader; the folders above this library, where packages of Python put theirs. Where one of
- * these has both versions, the newer is taken. */
+ * these has both versions, the newer is taken; one that cannot be opened, or lacks what is called here, is passed over. */
 #ifndef LEAT_ONEDNN_CALLS_H
 #define LEAT_ONEDNN_CALLS_H
 

@@ -103,20 +103,98 @@ TEST(a_trainer_opens_it)
     expect("", LEAT_OK, "");
 }
 
-/* By a name such as Debian 13 has: libdnnl.so.3.6, and no other. */
-TEST(a_minor_version_is_found)
+/* Links the library of the build, or the C library, to libdnnl.so.MAJOR.MINOR. */
+static const char *put_link(const char *target, int minor)
 {
-    char library[4096] = "", name[32];
+    static char path[300];
+    char name[32];
+    snprintf(name, sizeof name, "libdnnl.so.%d.%d", DNNL_VERSION_MAJOR, minor);
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    assert_int_equal(symlink(target, path), 0);
+    return path;
+}
+
+static const char *built_with(void)
+{
+    static char library[4096];
     FILE *const cache =
         popen("sed -n 's/^DNNL_LIBRARY:FILEPATH=//p' " BUILD_DIR "/CMakeCache.txt", "r");
     assert_non_null(cache);
     assert_non_null(fgets(library, sizeof library, cache));
     pclose(cache);
     library[strcspn(library, "\n")] = 0;
-    snprintf(name, sizeof name, "libdnnl.so.%d.6", DNNL_VERSION_MAJOR);
-    assert_int_equal(symlink(library, in_folder(name)), 0);
+    return library;
+}
+
+static const char *c_library(void)
+{
+    static char line[4096];
+    FILE *const maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) && !strstr(line, "/libc.so."))
+        line[0] = 0;
+    fclose(maps);
+    line[strcspn(line, "\n")] = 0;
+    assert_non_null(strchr(line, '/'));
+    return strchr(line, '/');
+}
+
+/* By a name such as Debian 13 has: libdnnl.so.3.6, and no other. */
+TEST(a_minor_version_is_found)
+{
+    const char *const path = put_link(built_with(), 6);
     expect(test_folder, LEAT_OK, "");
-    assert_int_equal(unlink(in_folder(name)), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* A newer one that is no oneDNN, or that the loader refuses, does not hide the one that works. */
+TEST(one_that_is_not_fit_is_passed_over)
+{
+    put_link(c_library(), 9);
+    expect(test_folder, LEAT_E_UNSUPPORTED, "without dnnl_version");
+    put_link(in_folder("no.so"), 8);
+    expect(test_folder, LEAT_E_UNSUPPORTED, "without dnnl_version");
+    put_link(built_with(), 6);
+    expect(test_folder, LEAT_OK, "");
+    for (int minor = 6; minor < 10; minor++) {
+        char name[32];
+        snprintf(name, sizeof name, "libdnnl.so.%d.%d", DNNL_VERSION_MAJOR, minor);
+        unlink(in_folder(name));
+    }
+}
+
+/* Names that a system may have, all of what is no library; or none. */
+static void put_all(bool are_there)
+{
+    for (int i = 0; i < 2 * 66; i++) {
+        char name[32], minor[16] = "";
+        if (i / 2 < 65)
+            snprintf(minor, sizeof minor, ".%d", i / 2);
+        snprintf(name, sizeof name, "libdnnl.so.%d%s", 2 + i % 2, minor);
+        if (are_there)
+            put_text(name, "this is no library");
+        else
+            unlink(in_folder(name));
+    }
+}
+
+/* The loader reads its path when a process begins. */
+TEST(one_of_the_system_that_cannot_be_opened_says_why)
+{
+    char text[900], command[1400], said[4000] = "";
+    snprintf(text, sizeof text, job, in_folder("x.npy"));
+    put_text("job.yaml", text);
+    put_all(true);
+    snprintf(command, sizeof command,
+             "env -u LEAT_ONEDNN LD_LIBRARY_PATH=%s " BUILD_DIR "/leat train %s/job.yaml 2>&1",
+             test_folder, test_folder);
+    FILE *const out = popen(command, "r");
+    assert_non_null(out);
+    said[fread(said, 1, sizeof said - 1, out)] = 0;
+    pclose(out);
+    if (!strstr(said, "file too short") || !strstr(said, "install libdnnl"))
+        fail_msg("%s", said);
+    put_all(false);
 }
 
 TEST(without_it_a_message_says_what_to_install)
