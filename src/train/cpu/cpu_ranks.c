@@ -9,12 +9,12 @@
 
 enum { PIECE_FLOATS = 2048 };
 
-static int own_error(leat_net *net)
+int leat_cpu_ranks_own_error(leat_net *net)
 {
     for (int32_t i = 0; i < net->team.n_at_work; i++)
         if (net->scratch[i].rc < 0) {
             net->error = net->scratch[i].error;
-            return net->scratch[i].rc;
+            return net->error.code = net->scratch[i].rc;
         }
     return LEAT_OK;
 }
@@ -30,8 +30,8 @@ bool leat_cpu_ranks_well(const leat_net *net)
 void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes)
 {
     if (net->failed == LEAT_OK)
-        net->failed = leat_ranks_share(net->model->ranks, own_error(net), all, net->job.n_micro,
-                                       bytes, &net->error);
+        net->failed = leat_ranks_share(net->model->ranks, leat_cpu_ranks_own_error(net), all,
+                                       net->job.n_micro, bytes, &net->error);
 }
 
 /* --- gradients ------------------------------------------------------------------------------- */
@@ -53,7 +53,8 @@ static void exchange_gradients(void *owner)
 {
     leat_net *const net = owner;
     const size_t n = net->n_grad_floats, most = net->ranks_sum.chunk;
-    net->failed = leat_ranks_agree(net->model->ranks, own_error(net), NULL, &net->error);
+    net->failed =
+        leat_ranks_agree(net->model->ranks, leat_cpu_ranks_own_error(net), NULL, &net->error);
     for (size_t at = 0; at < n && net->failed == LEAT_OK; at += most)
         net->failed = sum_chunk(net, at, n - at < most ? n - at : most);
 }

@@ -290,13 +290,8 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     if (rc < 0)
         return rc;
     leat_cpu_team_run(&net->team, own_micro(net));
-    if (net->failed < 0)
+    if (net->failed < 0 || leat_cpu_ranks_own_error(net) < 0)
         return leat_fail_as(err, &net->error);
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].rc < 0) {
-            leat_fail_as(err, &net->scratch[i].error);
-            return net->scratch[i].rc;
-        }
     if (how->train && !leat_cpu_loss_is_finite(net)) {
         net->packs_stale = false;
         net->folds_stale = true;

@@ -264,6 +264,8 @@ bool leat_cpu_gradients_are_finite(const leat_net *net);
 
 /* --- cpu_ranks.c ----------------------------------------------------------------------------- */
 
+/* The error of the first thread that failed, which goes to net->error. */
+int leat_cpu_ranks_own_error(leat_net *net);
 /* True where no thread, and no rank as far as is known, has failed. */
 bool leat_cpu_ranks_well(const leat_net *net);
 /* Inside of a shared job, between two meetings: all ranks give `bytes` for each of their micro-batches, and get those of
