@@ -3,9 +3,11 @@
  * net_cuda.c: training on a GPU: fills leat_backend. See net_cuda.h for the design. */
 #include "net_cuda.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "gpu.h"
 
 /* --- the batch ------------------------------------------------------------------------------- */
@@ -218,15 +220,17 @@ static int move(leat_net *net, void *to, const void *from, size_t bytes, enum cu
 static int bad_target(const leat_net *net, const leat_train_sums *sums, leat_error *err)
 {
     if (sums->bad_is_weight)
-        return leat_gpu_fail(err, LEAT_E_DATA,
-                             "row %lld of a batch has the sample weight %g; weights are finite "
-                             "numbers of 0 or more; the row gave no gradient",
-                             (long long)sums->bad_row, sums->bad);
-    return leat_gpu_fail(err, LEAT_E_DATA,
-                         "row %lld of a batch has a target of %g, which %s with an output of %lld "
-                         "values does not know; the row gave no gradient",
-                         (long long)sums->bad_row, sums->bad, net->model->loss->kind.name,
-                         (long long)net->model->layers[net->model->n_layers - 1].out.dims[0]);
+        leat_gpu_fail(err, LEAT_E_DATA,
+                      "row %lld of a batch has the sample weight %g; weights are finite "
+                      "numbers of 0 or more; the row gave no gradient",
+                      (long long)sums->bad_row, sums->bad);
+    else
+        leat_gpu_fail(err, LEAT_E_DATA,
+                      "row %lld of a batch has a target of %g, which %s with an output of %lld "
+                      "values does not know; the row gave no gradient",
+                      (long long)sums->bad_row, sums->bad, net->model->loss->kind.name,
+                      (long long)net->model->layers[net->model->n_layers - 1].out.dims[0]);
+    return leat_not_finite(err, !isfinite(sums->bad), LEAT_E_DATA);
 }
 
 static int cuda_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "base/text.h"
 #include "checkpoint_parts.h"
 #include "weights/param_file.h"
@@ -62,8 +63,10 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
     leat_net_sums s;
     const int rc = trainer->backend->sums(trainer->net, false, &s, err);
     if (rc == LEAT_OK && !isfinite(s.loss + trainer->carried.loss))
-        return leat_fail(err, LEAT_E_DATA,
-                         "the loss is not a finite number, so the weights are not saved");
+        return leat_not_finite(
+            err, true,
+            leat_fail(err, LEAT_E_DATA,
+                      "the loss is not a finite number, so the weights are not saved"));
     if (rc == LEAT_OK)
         leat_text(text, size, "%" PRIu64 " %a %a", s.samples + trainer->carried.samples,
                   s.loss + trainer->carried.loss, s.right + trainer->carried.right);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "losses.h"
 #include "nn_kind.h"
 #include "nn_text.h"
@@ -332,10 +333,12 @@ int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, l
 {
     for (int64_t i = 0; rows->weights && i < rows->rows; i++)
         if (leat_loss_counts(rows, i) && !(rows->weights[i] >= 0 && isfinite(rows->weights[i])))
-            return leat_fail(err, LEAT_E_DATA,
-                             "row %lld of the batch has the sample weight %g; weights are finite "
-                             "numbers of 0 or more",
-                             (long long)(rows->first_row + i), (double)rows->weights[i]);
+            return leat_not_finite(
+                err, !isfinite(rows->weights[i]),
+                leat_fail(err, LEAT_E_DATA,
+                          "row %lld of the batch has the sample weight %g; weights are finite "
+                          "numbers of 0 or more",
+                          (long long)(rows->first_row + i), (double)rows->weights[i]));
     return model->loss->check_targets(model->loss_options, &model->layers[model->n_layers - 1].out,
                                       rows, err);
 }

@@ -3,6 +3,7 @@
  * predict.c: a trained model's outputs for batches. */
 #include <math.h>
 
+#include "base/not_finite.h"
 #include "trainer.h"
 
 /* The loss of these rows does not count for training. */
@@ -32,9 +33,11 @@ static int check_outputs(const leat_trainer *trainer, const leat_net_rows *rows,
     const int64_t n = trainer->info.n_outputs;
     for (int64_t i = 0; i < rows->rows * n; i++)
         if (!isfinite(out[i]))
-            return leat_fail(err, LEAT_E_DATA,
-                             "the model's output for row %lld of a batch is not a finite number",
-                             (long long)(i / n));
+            return leat_not_finite(
+                err, true,
+                leat_fail(err, LEAT_E_DATA,
+                          "the model's output for row %lld of a batch is not a finite number",
+                          (long long)(i / n)));
     return LEAT_OK;
 }
 

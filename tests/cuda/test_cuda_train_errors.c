@@ -44,6 +44,7 @@ TEST(impossible_weights_are_named)
             step_on_gpu(&gpu, &feed, &b, true);
             assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_E_DATA);
             assert_non_null(strstr(gpu.err.message, "row 5 of a batch has the sample weight "));
+            assert_int_equal(gpu.err.not_finite, i > 0);
             b.weights[5] = 1;
             step_on_gpu(&gpu, &feed, &b, true);
             assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_OK);

@@ -97,6 +97,7 @@ TEST(impossible_targets_are_named)
         targets[row] = row == 3 ? NAN : 1.5f;
         assert_int_equal(binary->check_targets(NULL, &one, &reals, &err), LEAT_E_DATA);
         assert_non_null(strstr(err.message, where));
+        assert_int_equal(err.not_finite, row == 3);
         valid[row] = 0; /* what does not count may be anything */
         assert_int_equal(softmax->check_targets(NULL, &logits, &ints, &err), LEAT_OK);
         assert_int_equal(binary->check_targets(NULL, &one, &reals, &err), LEAT_OK);
@@ -121,6 +122,8 @@ TEST(weights_of_a_wrong_kind_are_named)
         assert_int_equal(rc, texts[i] ? LEAT_E_DATA : LEAT_OK);
         if (texts[i])
             assert_true(strstr(err.message, texts[i]) && strstr(err.message, "row 1 "));
+        if (texts[i])
+            assert_int_equal(err.not_finite, i == 3);
     }
     const leat_shape two = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 2 });
     assert_int_equal(leat_loss_softmax_cross_entropy.check(NULL, &logits, &two, 0, &err),
@@ -438,6 +441,7 @@ TEST(squared_error_refuses)
     assert_int_equal(loss->check(NULL, &three, &three, 0, &err), LEAT_OK);
     assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "row 1"));
+    assert_int_equal(err.not_finite, 1);
     rows.valid = valid;
     assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_OK);
 }

@@ -352,6 +352,7 @@ TEST(impossible_weights_are_named)
         w[9] = bad[i];
         assert_int_equal(try_step(&f, 0, w, NULL, true), LEAT_E_DATA);
         assert_non_null(strstr(f.err.message, "row 9 of the batch has the sample weight"));
+        assert_int_equal(f.err.not_finite, i > 0);
         assert_int_equal(try_step(&f, 0, w, valid, true), LEAT_OK); /* it does not count */
     }
     assert_int_equal(try_step(&f, 0, NULL, NULL, true), LEAT_E_ARGUMENT);

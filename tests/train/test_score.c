@@ -78,6 +78,31 @@ static void check_score(const leat_score *score, const plain *p)
     }
 }
 
+TEST(an_output_that_is_not_finite_is_marked)
+{
+    leat_plan *plan = open_plan();
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    float bias[CLASSES] = { 0, 0, INFINITY }, outputs[BATCH * CLASSES];
+    fixture f = { 0 };
+    assert_int_equal(leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 5]}",
+                                       "x", &f.config, &f.err),
+                     LEAT_OK);
+    if (leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_loader_open(plan, NULL, &loader, &f.err) < 0 ||
+        leat_loader_next(loader, &batch, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    f.trainer->backend->write(f.trainer->net, 0, 1, LEAT_VALUES_WEIGHT, bias, NULL);
+    assert_int_equal(leat_trainer_predict(f.trainer, batch, outputs, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "the model's output for row 0"));
+    assert_int_equal(f.err.not_finite, 1);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
 TEST(scores_are_plain_counts)
 {
     const leat_loader_options once = { .epochs = 1 };
@@ -277,6 +302,33 @@ TEST(layers_and_memory_add_up)
 TEST(folders_know_their_newest)
 {
     assert_int_equal(leat_checkpoint_newest("/no/such/folder"), -1);
+}
+
+/* A weight below 0 is a number. */
+TEST(a_sample_weight_that_is_not_finite_is_marked)
+{
+    static const float bad[] = { -1, NAN, INFINITY };
+    float kept[RECORDS * INPUTS];
+    memcpy(kept, inputs, sizeof kept);
+    const leat_loader_options how = { .epochs = 1, .expect.weights = 1 };
+    for (int i = 0; i < 3; i++) {
+        leat_plan *plan = open_plan();
+        leat_loader *loader = NULL;
+        leat_batch *batch;
+        leat_error err;
+        int rc;
+        for (int k = 0; k < RECORDS * INPUTS; k++)
+            inputs[k] = bad[i];
+        assert_int_equal(leat_loader_open(plan, &how, &loader, &err), LEAT_OK);
+        while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
+            leat_batch_release(batch);
+        assert_int_equal(rc, LEAT_E_DATA);
+        assert_non_null(strstr(err.message, "a sample weight is a finite number"));
+        assert_int_equal(err.not_finite, i > 0);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    memcpy(inputs, kept, sizeof kept);
 }
 
 int main(void)

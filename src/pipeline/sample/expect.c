@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "base/scratch.h"
 
 /* -1 in *batch: no batch yet. */
@@ -42,10 +43,9 @@ static int check_finite(const char *name, const float *row, size_t n, int64_t ba
         i++;
     if (i == n)
         return LEAT_OK;
-    leat_fail(err, LEAT_E_DATA, "'%s': value %zu is %s (batch %lld)", name, i,
-              isnan(row[i]) ? "NaN" : "infinite", (long long)batch);
-    err->not_finite = 1;
-    return LEAT_E_DATA;
+    return leat_not_finite(err, true,
+                           leat_fail(err, LEAT_E_DATA, "'%s': value %zu is %s (batch %lld)", name,
+                                     i, isnan(row[i]) ? "NaN" : "infinite", (long long)batch));
 }
 
 static int check_weights(const char *name, const float *row, size_t n, int64_t batch,
@@ -53,10 +53,12 @@ static int check_weights(const char *name, const float *row, size_t n, int64_t b
 {
     for (size_t i = 0; i < n; i++)
         if (!(row[i] >= 0 && isfinite(row[i])))
-            return leat_fail(err, LEAT_E_DATA,
-                             "'%s' is %g, but a sample weight is a finite number of 0 or more "
-                             "(batch %lld)",
-                             name, (double)row[i], (long long)batch);
+            return leat_not_finite(
+                err, !isfinite(row[i]),
+                leat_fail(err, LEAT_E_DATA,
+                          "'%s' is %g, but a sample weight is a finite number of 0 or more "
+                          "(batch %lld)",
+                          name, (double)row[i], (long long)batch));
     return LEAT_OK;
 }
 

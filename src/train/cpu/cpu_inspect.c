@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "net_cpu.h"
 
 bool leat_cpu_loss_is_finite(const leat_net *net)
@@ -52,13 +53,6 @@ static bool rows_are_finite(const leat_net *net, int64_t first, int64_t n)
     return true;
 }
 
-static int mark(leat_error *err)
-{
-    if (err)
-        err->not_finite = 1;
-    return LEAT_E_DATA;
-}
-
 static const char no_loss[] = "the loss is not a finite number";
 
 static int say_input(const leat_net *net, leat_error *err)
@@ -70,7 +64,7 @@ static int say_input(const leat_net *net, leat_error *err)
                   no_loss, net->model->layers[net->model->first - 1].name);
     else
         leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", no_loss);
-    return mark(err);
+    return leat_not_finite(err, true, LEAT_E_DATA);
 }
 
 int leat_cpu_check_input(const leat_cpu_call *call)
@@ -89,7 +83,7 @@ static int say(const leat_net *net, int32_t first, leat_error *err)
     else
         leat_fail(err, LEAT_E_DATA, "%s: the first output that is not is that of layer '%s'",
                   no_loss, net->model->layers[layer].name);
-    return mark(err);
+    return leat_not_finite(err, true, LEAT_E_DATA);
 }
 
 /* --- what a finite loss does not show -------------------------------------------------------- */
@@ -116,7 +110,7 @@ int leat_cpu_check_conv(const leat_cpu_call *call, const leat_cpu_pack *pack, co
                   "its output is not a finite number, or nearly so: the input reaches %.3g, the "
                   "weights %.3g, the bias %.3g",
                   x, (double)pack->largest, b);
-    return mark(call->err);
+    return leat_not_finite(call->err, true, LEAT_E_DATA);
 }
 
 static size_t bad_gradient(const leat_net *net)
@@ -174,7 +168,7 @@ int leat_cpu_check_update(const leat_net *net, leat_error *err)
                   layer_of(net, param));
     else
         return LEAT_OK;
-    return mark(err);
+    return leat_not_finite(err, true, LEAT_E_DATA);
 }
 
 int leat_cpu_find_bad(leat_net *net, leat_error *err)

@@ -6,6 +6,7 @@
  * positive_weight c, the loss is -c t log p - (1 - t) log(1 - p). A sample's weight multiplies all that. */
 #include <math.h>
 
+#include "base/not_finite.h"
 #include "train/losses.h"
 
 static const leat_option options[] = {
@@ -47,10 +48,12 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     for (int64_t i = 0; i < rows->rows * n; i++) {
         const float t = leat_target_f32(rows->target, i);
         if (!(t >= 0 && t <= 1) && leat_loss_counts(rows, i / n))
-            return leat_fail(err, LEAT_E_DATA,
-                             "row %lld of the batch has target %g, but binary_cross_entropy needs "
-                             "targets from 0 to 1 (2 classes)",
-                             (long long)(rows->first_row + i / n), (double)t);
+            return leat_not_finite(
+                err, !isfinite(t),
+                leat_fail(err, LEAT_E_DATA,
+                          "row %lld of the batch has target %g, but binary_cross_entropy needs "
+                          "targets from 0 to 1 (2 classes)",
+                          (long long)(rows->first_row + i / n), (double)t));
     }
     return LEAT_OK;
 }

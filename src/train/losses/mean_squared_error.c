@@ -3,6 +3,7 @@
  * mean_squared_error: (x - t)², mean over a sample's values, times the sample's weight. */
 #include <math.h>
 
+#include "base/not_finite.h"
 #include "train/losses.h"
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
@@ -20,11 +21,13 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     (void)opts;
     for (int64_t i = 0; i < rows->rows * n; i++)
         if (!isfinite(leat_target_f32(rows->target, i)) && leat_loss_counts(rows, i / n))
-            return leat_fail(err, LEAT_E_DATA,
-                             "row %lld of the batch has target %g; mean_squared_error needs "
-                             "numbers",
-                             (long long)(rows->first_row + i / n),
-                             (double)leat_target_f32(rows->target, i));
+            return leat_not_finite(
+                err, true,
+                leat_fail(err, LEAT_E_DATA,
+                          "row %lld of the batch has target %g; mean_squared_error needs "
+                          "numbers",
+                          (long long)(rows->first_row + i / n),
+                          (double)leat_target_f32(rows->target, i)));
     return LEAT_OK;
 }
 

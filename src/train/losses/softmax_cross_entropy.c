@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/not_finite.h"
 #include "train/losses.h"
 #include "train/nn_text.h"
 
@@ -131,11 +132,13 @@ static int check_weights(const leat_loss_rows *rows, int64_t row, int64_t n, lea
     }
     if (!negative && fabs(sum - 1) <= 1e-3)
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_DATA,
-                     "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
-                     "weights of 0 or more that sum to 1, or class numbers",
-                     (long long)(rows->first_row + row),
-                     negative ? "are not all 0 or more" : "do not sum to 1");
+    return leat_not_finite(
+        err, !isfinite(sum),
+        leat_fail(err, LEAT_E_DATA,
+                  "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
+                  "weights of 0 or more that sum to 1, or class numbers",
+                  (long long)(rows->first_row + row),
+                  negative ? "are not all 0 or more" : "do not sum to 1"));
 }
 
 static int64_t classes(const leat_shape *logits)

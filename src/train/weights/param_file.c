@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/digest.h"
+#include "base/not_finite.h"
 
 static const char state_prefix[] = "optimizer.", average_prefix[] = "average.";
 
@@ -143,10 +144,12 @@ int leat_param_file_save(const leat_param_file *file, const leat_safetensors_not
         digest += digest_tensor(&file->tensors[i]);
     for (size_t i = 0; i < file->n; i++)
         if (!is_finite(&file->tensors[i]))
-            return leat_fail(err, LEAT_E_DATA,
-                             "%s: not saved, because the tensor '%s' holds a value that is not a "
-                             "finite number",
-                             path, file->tensors[i].name);
+            return leat_not_finite(
+                err, true,
+                leat_fail(err, LEAT_E_DATA,
+                          "%s: not saved, because the tensor '%s' holds a value that is not a "
+                          "finite number",
+                          path, file->tensors[i].name));
     snprintf(text, sizeof text, "%016" PRIx64, digest);
     all[n] = (leat_safetensors_note){ "digest", text };
     return leat_safetensors_write(path, file->tensors, file->n, all, n + 1, &from) < 0
@@ -297,10 +300,12 @@ int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *
                          wanted->name, leat_param_file_text(found, b),
                          leat_param_file_text(wanted, a));
     if (!is_finite(found))
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s: tensor '%s' holds a value that is not a finite number: the training "
-                         "that wrote it had diverged, so take weights of an earlier step",
-                         path, found->name);
+        return leat_not_finite(
+            err, true,
+            leat_fail(err, LEAT_E_DATA,
+                      "%s: tensor '%s' holds a value that is not a finite number: the training "
+                      "that wrote it had diverged, so take weights of an earlier step",
+                      path, found->name));
     return LEAT_OK;
 }
 
