@@ -82,7 +82,7 @@ TEST(an_output_that_is_not_finite_is_marked)
 {
     leat_plan *plan = open_plan();
     leat_loader *loader = NULL;
-    leat_batch *batch;
+    leat_batch *batch = NULL;
     float bias[CLASSES] = { 0, 0, INFINITY }, outputs[BATCH * CLASSES];
     fixture f = { 0 };
     assert_int_equal(leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 5]}",
