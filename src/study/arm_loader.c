@@ -165,6 +165,7 @@ static void add_input(leat_arm_input *sum, const struct count *before, const str
         leat_stage_stats *stage = &sum->stages[i];
         memcpy(stage->name, b->name, sizeof stage->name);
         stage->does = b->does;
+        stage->is_random = b->is_random;
         stage->samples += b->samples - a->samples;
         stage->busy_ns += b->busy_ns - a->busy_ns;
         stage->bytes_out += b->bytes_out - a->bytes_out;

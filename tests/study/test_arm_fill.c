@@ -41,6 +41,28 @@ TEST(a_cache_is_filled_for_some_time_only)
     leat_arm_close(&arm);
 }
 
+/* What the verdict calls augment: it depends on what the stages of the loader alone are said to be. */
+TEST(a_stage_of_the_loader_alone_is_what_it_is_in_the_loader)
+{
+    leat_compare_arm out = { .steps = 5 };
+    leat_arm arm = { .loader_ns = 1000000 };
+    leat_error err;
+    check(leat_arm_init(&arm, &out, 1, &err), &err);
+    arm.config = record_file_config(
+        "engine: {threads: 0, fuse: false}\npipeline: [{map: {tensor: x, ops: [{reshape: "
+        "[2, 4, 3]}, random_brightness]}}, {batch: %d}]\ntrain:\n  device: sim:h200\n  model: "
+        "[flatten, {dense: %d}]\n",
+        BATCH, N_RECORDS);
+    check(leat_arm_open(&arm, &err), &err);
+    check(leat_arm_run_loader(&arm, 0, &err), &err);
+    assert_int_equal(arm.input.n_stages, 4);
+    assert_int_equal(arm.input.stages[0].does, LEAT_DOES_READ);
+    assert_int_equal(arm.input.stages[2].does, LEAT_DOES_OPS);
+    assert_int_equal(arm.input.stages[2].is_random, 0);
+    assert_int_equal(arm.input.stages[3].is_random, 1);
+    leat_arm_close(&arm);
+}
+
 /* Even where only the loader runs, as its cache is filled beside that of the job. */
 TEST(a_trial_has_a_cache_of_its_own)
 {
