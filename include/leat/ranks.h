@@ -47,7 +47,7 @@ LEAT_API int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, le
 LEAT_API void leat_ranks_deadline(leat_ranks *ranks, double seconds);
 /* A group whose other ranks are simulated, to predict what a step of one would take: this process has joined as rank 0, and the
  * others come as soon as it does. Their statistics, losses and errors are those of rank 0, and their gradients zero, so that
- * weights are of no use. Returns LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM. */
+ * weights are of no use. *out: leat_ranks_close(). Returns LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM. */
 LEAT_API int leat_ranks_open_simulated(int32_t ranks, leat_ranks **out, leat_error *err);
 /* Makes every exchange take as much longer as on a network, also between processes of one machine: the latency, and the bytes
  * that a rank sends to all others over its link's rate. Before the first exchange, the same in all ranks.

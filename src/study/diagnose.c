@@ -4,7 +4,6 @@
 #include "diagnose.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "facts.h"

@@ -167,14 +167,14 @@ double leat_doctor_slope(const double *plain, const double *more, int n, double 
     return slope < 0 ? 0 : slope > 1 ? 1 : slope;
 }
 
-/* --- a guess ----------------------------------------------------------------------------------- */
-
 int32_t leat_doctor_is_sure(const leat_doctor_suggestion *s)
 {
     enum { LEAST_ROUNDS = 3 };
     return s && (s->is_verified ||
                  (s->gain_low > 0 && (s->not_tried[0] || s->n_rounds >= LEAST_ROUNDS)));
 }
+
+/* --- a guess ----------------------------------------------------------------------------------- */
 
 char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size)
 {
