@@ -138,6 +138,27 @@ TEST_WITH(metrics_over_classes_are_everywhere, NULL, clean)
     json_decref(simulated);
 }
 
+/* engine.ranks is for the processes of a training; one of them alone would judge its rows only. */
+TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
+{
+    static const char *const settings[] = { "", "--set engine.ranks=2 --set engine.rank=1",
+                                            "--set eval.engine.ranks=2" };
+    double loss = 0;
+    train();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        expect_success(shell("$L eval x.yaml --weights x.st --json %s", settings[i]));
+        json_t *const json = parse_out();
+        assert_int_equal(number(json, "samples"), 60);
+        loss = i ? loss : real(json, "loss");
+        assert_true(fabs(real(json, "loss") - loss) < 1e-9);
+        json_decref(json);
+        expect_success(shell("$L predict x.yaml --weights x.st %s | wc -l", settings[i]));
+        expect_in(out, "60\n");
+    }
+    expect_failure(shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
+                   "eval: only the rows of rank 0 of 2 would be evaluated");
+}
+
 TEST_WITH(eval_prints_tables, NULL, clean)
 {
     train();
