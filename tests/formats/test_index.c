@@ -30,7 +30,7 @@ static void write_data(uint64_t n_records)
 {
     static const uint8_t noise[500];
     leat_tfrecord_writer *writer;
-    assert_int_equal(leat_tfrecord_writer_open(&writer, data_path(), NULL), LEAT_FORMAT_OK);
+    assert_int_equal(leat_tfrecord_writer_open(&writer, data_path(), 0, NULL), LEAT_FORMAT_OK);
     for (uint64_t r = 0; r < n_records; r++) {
         truth[r] = leat_tfrecord_writer_size(writer);
         assert_int_equal(leat_tfrecord_writer_write(writer, noise, r * 7919 % 500, NULL),
