@@ -231,7 +231,7 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
-    static const leat_files_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
+    static const leat_file_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     if (t->ranks.rank > 0)
         return LEAT_OK;
