@@ -8,6 +8,7 @@
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
+#include "formats/visible.h"
 #include "host.h"
 #include "print/terminal.h"
 
@@ -104,7 +105,7 @@ static int64_t spans_of_thread(const leat_config *config)
 int leat_setup_same_class(const char *section, int64_t i, const char *name, const char *trained,
                           leat_error *err)
 {
-    if (strcmp(name, trained) == 0)
+    if (leat_visible_same(name, trained))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "%s: class %lld is '%s' there, but '%s' in the source of training, so the "
