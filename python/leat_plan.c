@@ -196,7 +196,8 @@ static PyObject *list_classes(const leat_plan *plan)
     PyObject *const out = PyList_New(0);
     const char *name;
     for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++) {
-        PyObject *const one = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+        PyObject *const one =
+            PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "backslashreplace");
         if (one)
             PyList_Append(out, one);
         Py_XDECREF(one);

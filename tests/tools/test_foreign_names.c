@@ -98,6 +98,20 @@ TEST(classes_of_a_converted_set_are_those_of_its_folders)
                          "x-00000-of-00003.tfrecord}, {images: set}]}'"));
 }
 
+/* Bytes that are not UTF-8 are told apart in JSON, too. */
+TEST(names_of_bytes_are_told_apart)
+{
+    expect_success(shell("mkdir -p b/\"$(printf '\\377a')\" b/\"$(printf '\\376a')\" && "
+                         "for d in b/*; do cp set/blue/* \"$d\"; done && "
+                         "$L eval x.yaml --section train --weights x.st --json --set "
+                         "'source={images: b}'"));
+    json_t *const json = parse_out(), *const list = json_object_get(json, "classes");
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, i), "name")),
+                            i ? "\\xffa" : "\\xfea");
+    json_decref(json);
+}
+
 /* A list of names is data: what a language or emoji needs is in it as it is. */
 TEST(labels_keep_what_joins)
 {

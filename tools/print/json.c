@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "terminal.h"
 
 json_t *leat_json_open(const char *command)
 {
@@ -22,14 +23,8 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
 
 json_t *leat_json_string(const char *text)
 {
-    json_t *value = json_string(text);
-    char *const copy = value ? NULL : leat_files_text("%s", text ? text : "?");
-    for (char *c = copy; c && *c; c++)
-        *c = (unsigned char)*c < 0x80 ? *c : '?';
-    if (copy)
-        value = json_string(copy);
-    free(copy);
-    return value;
+    json_t *const value = json_string(text ? text : "?");
+    return value ? value : json_string(leat_terminal_name(text ? text : "?"));
 }
 
 void leat_json_text(json_t *object, const char *key, const char *text)

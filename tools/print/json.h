@@ -15,7 +15,7 @@
  * such a NULL, so that only leat_json_write() needs to check. */
 json_t *leat_json_open(const char *command);
 
-/* A text. JSON is UTF-8, and names of files may be other bytes: then those beyond ASCII become "?". */
+/* A text. JSON is UTF-8, and names of files may be other bytes: these are as leat_terminal_name() shows them. */
 json_t *leat_json_string(const char *text);
 void leat_json_text(json_t *object, const char *key, const char *text);
 void leat_json_int(json_t *object, const char *key, int64_t value);

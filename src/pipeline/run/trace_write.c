@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "formats/atomic_file.h"
 #include "formats/file_kind.h"
+#include "formats/visible.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
     [LEAT_TRACE_ROWS] = "rows",
@@ -52,8 +53,9 @@ static void put(writer *w, const char *text)
 /* Begins an event; the caller adds fields and closes the brace. name must be plain text. */
 static void begin(writer *w, const char *phase, const char *name, int64_t at_ns)
 {
-    char text[512];
-    json_t *string = json_string(name); /* NULL: names of features may be any bytes */
+    char text[512], shown[192];
+    leat_visible(name, strlen(name), "", shown, sizeof shown);
+    json_t *string = json_string(shown);
     char quoted[400] = "\"?\"";
     if (string) {
         const size_t n = json_dumpb(string, quoted, sizeof quoted - 1, JSON_ENCODE_ANY);
