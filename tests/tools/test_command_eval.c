@@ -213,6 +213,34 @@ TEST_WITH(predict_agrees_with_eval, NULL, clean)
                    "train.sample_weight: the pipeline gives no tensor 'weight'");
 }
 
+/* Probabilities of a sure model round to 0, and its outputs still have an order: that of top-k accuracy. */
+TEST_WITH(equal_probabilities_are_in_order_of_outputs, NULL, clean)
+{
+    int64_t in_top = 0, zeros = 0;
+    char part[64];
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --epochs 2 --save x.st -q >x.txt --set "
+                         "train.optimizer.adam.learning_rate=100 && "
+                         "$L eval x.yaml --weights x.st --json --top 5"));
+    json_t *json = parse_out();
+    const double top = real(json, "top_accuracy");
+    json_decref(json);
+    expect_success(shell("$L predict x.yaml --weights x.st test-images/*/* --json --top 5"));
+    json = parse_out();
+    const json_t *const images = json_object_get(json, "images");
+    assert_int_equal(json_array_size(images), 60);
+    for (size_t i = 0; i < 300; i++) {
+        const json_t *const image = json_array_get(images, i / 5);
+        const json_t *const guess = json_array_get(json_object_get(image, "guesses"), i % 5);
+        snprintf(part, sizeof part, "/%s/", json_string_value(json_object_get(guess, "name")));
+        in_top += strstr(json_string_value(json_object_get(image, "file")), part) != NULL;
+        zeros += real(guess, "probability") == 0;
+    }
+    json_decref(json);
+    assert_true(zeros > 100);
+    assert_true(fabs((double)in_top / 60 - top) < 1e-9);
+}
+
 /* Messages name the file that was given, and nothing is left behind. */
 TEST_WITH(predict_names_bad_files, NULL, clean)
 {
