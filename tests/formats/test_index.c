@@ -253,6 +253,11 @@ TEST(side_name_is_taken)
     leat_index_close(&index);
     open_right(0, 20, 1, 0);
     assert_int_equal(rmdir(side_path()), 0);
+    assert_int_equal(mkfifo(side_path(), 0600), 0);
+    assert_int_equal(leat_index_open(data_path(), 0, &index, NULL), LEAT_FORMAT_OK);
+    assert_non_null(strstr(index.unwritten, "exists and is not a regular file"));
+    leat_index_close(&index);
+    assert_int_equal(unlink(side_path()), 0);
 }
 
 /* In a child that is nobody, in a folder of somebody else: the index stays in memory. */
