@@ -15,6 +15,7 @@ import os
 import pathlib
 import pickle
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import textwrap
 import threading
 import time
 import unittest
+import zlib
 
 import numpy as np
 
@@ -57,6 +59,14 @@ class Copied:
 
     def __dlpack__(self, **words):
         return self.tensor.__dlpack__(**{**words, "copy": True})
+
+
+def one_pixel():
+    """A PNG."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(bytes(4))) + chunk(b"IEND", b""))
 
 
 def resident():
@@ -256,6 +266,20 @@ class Delivery(unittest.TestCase):
             loader.trace(os.path.join(folder, "trace.json"))
             with open(os.path.join(folder, "trace.json")) as f:
                 self.assertTrue(json.load(f))
+            with open(os.path.join(folder, "mine"), "w") as f:
+                f.write("mine")
+            with self.assertRaisesRegex(ValueError, "mine: exists and is not a trace"):
+                loader.trace(f.name)
+
+    def test_classes_of_any_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (b"\xffa", b"\xfea"):
+                path = os.path.join(os.fsencode(folder), name)
+                os.mkdir(path)
+                with open(os.path.join(path, b"x.png"), "wb") as f:
+                    f.write(one_pixel())
+            loader = leat.from_images(folder).map(["decode_png", {"resize": [1, 1]}]).batch(2).loader()
+            self.assertEqual(loader.plan["classes"], ["\\xfea", "\\xffa"])
 
 
 def take(loader, n):
