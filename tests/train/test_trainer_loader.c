@@ -329,10 +329,13 @@ TEST(times_on_sim_follow_the_arithmetic)
 }
 
 /* With prefetch the device never waits for the host; the last steps are still to come when the host
- * has enqueued them, unless it has to sync. */
+ * has enqueued them, unless it has to sync: then they never are. A host that got no core may be late, but not each time. */
 TEST(the_host_runs_ahead_unless_told_to_sync)
 {
-    for (int sync = 0; sync < 2; sync++) {
+    enum { TRIES = 50 };
+    bool is_ahead = false;
+    for (int i = 0; i < TRIES && !is_ahead; i++) {
+        const bool sync = i == 0;
         pipeline p;
         char text[512];
         leat_step_times t[8];
@@ -342,13 +345,12 @@ TEST(the_host_runs_ahead_unless_told_to_sync)
         assert_int_equal(train_all(&p, loader, 4), 4);
         const int64_t enqueued_ns = leat_clock_ns();
         assert_int_equal(leat_trainer_times(p.f.trainer, t, 8), 4);
-        if (sync)
-            assert_true(t[3].compute_end_ns <= enqueued_ns);
-        else
-            assert_true(t[3].compute_end_ns > enqueued_ns);
+        is_ahead = t[3].compute_end_ns > enqueued_ns;
+        assert_true(!sync || !is_ahead);
         leat_loader_close(&loader);
         pipeline_close(&p);
     }
+    assert_true(is_ahead);
 }
 
 TEST(sim_evaluates_and_has_no_weights)
