@@ -173,8 +173,8 @@ int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *
 /* Finds the files of patterns (formats/pattern.h), sorted. A file that matches twice is in the list
  * twice. *paths ends with NULL; free it with leat_source_free_paths. A pattern without a match is an
  * error. */
-int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
-                     size_t *n_paths, leat_error *err);
+int leat_source_glob(const leat_string *patterns, int32_t n_patterns, const leat_node *where,
+                     char ***paths, size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
 
 /* Reads exactly size bytes at an offset; handles EINTR and short reads. LEAT_E_DATA: the file ends

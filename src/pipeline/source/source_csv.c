@@ -296,7 +296,7 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "csv: `columns` is for files without a header line: leave it out, or "
                               "say `header: false`");
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
+    int rc = leat_source_glob(o->files.values, o->files.n, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;
     rc = leat_row_files_open(&leat_source_csv, setting, sizeof(csv_source), &rows, err);

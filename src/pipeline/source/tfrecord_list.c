@@ -41,7 +41,7 @@ static int add_patterns(leat_tfrecord_list *list, const leat_strings *patterns,
 {
     char **paths = NULL;
     size_t n = 0, n_side = 0, side = 0;
-    int rc = leat_source_glob(patterns, where, &paths, &n, err);
+    int rc = leat_source_glob(patterns->values, patterns->n, where, &paths, &n, err);
     if (rc < 0 || (rc = grow(list, n, err)) < 0)
         goto end;
     for (size_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ static int add_manifests(leat_tfrecord_list *list, const leat_strings *patterns,
                          const leat_node *where, leat_error *err)
 {
     size_t n;
-    int rc = leat_source_glob(patterns, where, &list->manifests, &n, err);
+    int rc = leat_source_glob(patterns->values, patterns->n, where, &list->manifests, &n, err);
     if (rc == LEAT_OK && !(list->ids = calloc(n, sizeof *list->ids)))
         rc = no_memory(list, err);
     for (size_t i = 0; rc == LEAT_OK && i < n; i++)

@@ -253,6 +253,37 @@ TEST(several_files_follow_each_other)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* The labels of all rows of a source, in order. */
+static void expect_labels(const char *source, const int64_t *want)
+{
+    leat_plan *plan = row_files_plan(source, "pipeline: [{batch: 4}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    if (memcmp(leat_batch_tensor(batch, 1).data, want, 4 * sizeof *want) != 0)
+        fail_msg("%s: other labels", source);
+    leat_batch_release(batch);
+    close_loader_and_plan(&loader, &plan);
+}
+
+/* File i has labels i, whatever the byte order of either is. */
+TEST(lists_are_paired_entry_by_entry)
+{
+    static const float rows[] = { 1, 2 };
+    static const int64_t early[] = { 20, 21 }, late[] = { 10, 11 }, want[] = { 20, 21, 10, 11 };
+    put_npy("x-1.npy", &(array_of){ NULL, "<f4", "", 2, 4, rows });
+    put_npy("x-2.npy", &(array_of){ NULL, "<f4", "", 2, 4, rows });
+    put_npy("y-old.npy", &(array_of){ NULL, "<i8", "", 2, 8, early });
+    put_npy("y-new.npy", &(array_of){ NULL, "<i8", "", 2, 8, late });
+    expect_labels("npy: {files: ['@x-1.npy', '@x-2.npy'], labels: ['@y-old.npy', '@y-new.npy']}",
+                  want);
+    expect_labels("npy: {files: ['@x-2.npy', '@x-1.npy'], labels: ['@y-new.npy', '@y-old.npy']}",
+                  want);
+    put_npy("z-1.npy", &(array_of){ NULL, "<i8", "", 2, 8, early });
+    put_npy("z-2.npy", &(array_of){ NULL, "<i8", "", 2, 8, late });
+    expect_labels("npy: {files: '@x-*.npy', labels: '@z-*.npy'}", want);
+    expect_labels("npy: {files: ['@x-2.npy', '@x-1.npy'], labels: '@z-*.npy'}", want);
+}
+
 /* A filter of labels in memory reads no row. */
 TEST(labels_are_known)
 {
@@ -328,6 +359,8 @@ TEST(refusals_say_what_and_where)
         { "npy: {files: [$le_f4.npy, $le_i4.npy]}", LEAT_E_DATA, "is int32[3, 2], but in" },
         { "npy: {files: $le_f4.npy, labels: [$labels.npy, $wide_labels.npy]}", LEAT_E_CONFIG,
           "1 files but 2 of labels" },
+        { "npy: {files: ['$le_f?.npy', $le_i4.npy], labels: [$labels.npy, $labels.npy]}",
+          LEAT_E_CONFIG, "entry 1 of the lists: 2 files but 1 of labels" },
         { "idx: $le_f4.npy", LEAT_E_DATA, "not an IDX file" },
         { "idx: {images: $images-idx3-ubyte, labels: $images-idx3-ubyte}", LEAT_E_DATA,
           "holds 3 dimensions where labels have one" },
