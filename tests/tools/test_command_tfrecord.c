@@ -110,8 +110,9 @@ TEST(names_of_a_source_are_kept)
                          "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
                          "test ! -e xe-labels.txt"));
     /* The same label of two sets with other names. */
-    expect_success(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
-                         "$L convert config x2.yaml -o xf -q && test ! -e xf-labels.txt"));
+    expect_failure(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
+                         "$L convert config x2.yaml -o xf -q"),
+                   1, "class 0 is 'dog' in source 2 (csv:");
 }
 
 TEST(each_file_becomes_one)

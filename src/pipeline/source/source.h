@@ -133,7 +133,7 @@ struct leat_source {
     bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
     int32_t n_classes; /* 0: unknown */
-    /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have the same */
+    /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have some */
     char **class_names;
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
