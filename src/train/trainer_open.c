@@ -394,6 +394,7 @@ static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node,
 static int find_weight(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
                        leat_trainer_feed *feed, leat_error *err)
 {
+    feed->weight_at = -1;
     if (!*o->sample_weight.text)
         return LEAT_OK;
     feed->weight_at = leat_plan_tensor_index(plan, o->sample_weight.text);
@@ -401,22 +402,36 @@ static int find_weight(const leat_train_options *o, const leat_node *node, const
                                : check_weight(plan, feed->weight_at, node, err);
 }
 
+/* The tensor of this name; without a name `image`, or the first that is nothing else. -1: there is none. */
+static void find_input(const char *name, const leat_plan *plan, leat_trainer_feed *feed)
+{
+    feed->input_at = leat_plan_tensor_index(plan, *name ? name : "image");
+    for (int32_t i = 0; !*name && leat_plan_tensor(plan, i); i++) {
+        if (i == feed->target_at || i == feed->weight_at || i == feed->input_at)
+            continue;
+        if (feed->input_at < 0)
+            feed->input_at = i;
+        else
+            feed->input_chosen = strcmp(leat_plan_tensor(plan, feed->input_at)->name, "image") != 0;
+    }
+}
+
 static int find_tensors(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
                         leat_trainer_feed *feed, leat_error *err)
 {
-    const char *input = *o->input.text ? o->input.text : "image";
     feed->target_at = leat_plan_tensor_index(plan, o->target.text);
     if (feed->target_at < 0)
         return no_tensor(node, plan, "target", o->target.text, err);
-    feed->input_at = leat_plan_tensor_index(plan, input);
-    if (feed->input_at < 0 && !*o->input.text)
-        feed->input_at = feed->target_at == 0 ? 1 : 0;
-    if (!leat_plan_tensor(plan, feed->input_at))
-        return no_tensor(node, plan, "input", input, err);
+    const int rc = find_weight(o, node, plan, feed, err);
+    if (rc < 0)
+        return rc;
+    find_input(o->input.text, plan, feed);
+    if (feed->input_at < 0)
+        return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
     feed->input_name = leat_plan_tensor(plan, feed->input_at)->name;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
-    return find_weight(o, node, plan, feed, err);
+    return LEAT_OK;
 }
 
 /* Refuses tensors whose size differs between batches: a model has one size. */
