@@ -115,6 +115,16 @@ TEST(names_of_a_source_are_kept)
                    1, "class 0 is 'dog' in source 2 (csv:");
 }
 
+TEST(a_file_is_read_once)
+{
+    expect_success(shell("$L convert tfrecord a.tfrecord ./a.tfrecord -o xo --shards 1 && "
+                         "cmp a.tfrecord xo-00000-of-00001.tfrecord"));
+    expect_in(err, "note: a.tfrecord is named twice and read once");
+    expect_success(shell("$L inspect a.tfrecord >once && ln -s a.tfrecord again && "
+                         "$L inspect a.tfrecord again | cmp - once && rm again once"));
+    expect_in(err, "note: a.tfrecord is named twice and read once");
+}
+
 TEST(each_file_becomes_one)
 {
     expect_success(shell("$L convert tfrecord a.gz b.z -o x/out"));

@@ -17,6 +17,8 @@ typedef struct leat_paths {
  * byte order, without what leat writes beside record files (side_file.h); a manifest (formats/manifest.h) for what it lists.
  * LEAT_E_IO: there is nothing of that name. leat_paths_close(), also after an error. */
 int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err);
+/* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
+int leat_paths_once(leat_paths *paths, leat_error *err);
 /* Adds what one argument stands for. */
 int leat_paths_add(leat_paths *paths, const char *argument, leat_error *err);
 void leat_paths_close(leat_paths *paths);

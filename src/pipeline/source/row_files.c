@@ -238,6 +238,7 @@ void leat_row_files_close(leat_source *source)
     free(s->files);
     free(s->groups);
     free(s->blocks);
+    free(s->base.notes);
     free(s);
 }
 
@@ -259,9 +260,14 @@ int leat_row_files_open_all(const leat_source_table *table, const leat_source_se
 {
     leat_row_paths paths;
     leat_row_files *s = NULL;
-    int rc = leat_row_paths_open(&paths, files, labels, where, err);
+    char *notes = NULL;
+    int rc = leat_row_paths_open(&paths, table->kind.name, files, labels, where, &notes, err);
     if (rc >= 0)
         rc = leat_row_files_open(table, setting, sizeof *s, &s, err);
+    if (s)
+        s->base.notes = notes;
+    else
+        free(notes);
     for (size_t i = 0; rc >= 0 && i < paths.n; i++)
         rc = add(s, options, paths.pairs[i].file, paths.pairs[i].labels, err);
     leat_row_paths_close(&paths);
