@@ -35,6 +35,8 @@ typedef struct leat_tensor_info {
                          the last bucket; leat_batch_tensor() gives the shape of each batch */
     int32_t n_fused;  /* number of its first ops that run as one; 0: none */
     int32_t varies;   /* 1: the shape differs between batches (bucket_by_length) */
+    int32_t
+        channels_first; /* 1: an op (layout, normalize) has put the channels of its images first */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {

@@ -111,6 +111,7 @@ typedef struct leat_trainer_feed {
     bool any_target;        /* target is not known: what the loss takes */
     const char *input_name; /* NULL: unknown */
     bool input_chosen;      /* nothing names it: the first of several */
+    bool channels_first;    /* of the input */
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */

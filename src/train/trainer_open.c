@@ -78,6 +78,23 @@ int leat_trainer_recut(leat_trainer *trainer, int32_t n_micro, leat_error *err)
     return LEAT_OK;
 }
 
+/* Layers read height, width, channels. Without a sense for places (flatten) any order will do. */
+static int check_channels(const leat_model *model, const leat_trainer_feed *feed,
+                          const leat_node *node, leat_error *err)
+{
+    char text[96];
+    for (int32_t i = 0; feed->channels_first && i < model->n_layers; i++)
+        for (int32_t k = 0; k < model->layers[i].n_inputs; k++)
+            if (model->layers[i].inputs[k] < 0 && model->layers[i].layer != &leat_layer_flatten)
+                return leat_node_fail(
+                    node, err, LEAT_E_CONFIG,
+                    "a map puts the channels of '%s' first, %s, but the layers of leat read "
+                    "height, width, channels: leave out `layout` (the op, or that of normalize); "
+                    "it is for programs that read channels first",
+                    feed->input_name, leat_shape_text(&feed->input, text, sizeof text));
+    return LEAT_OK;
+}
+
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
                       const leat_trainer_feed *feed, leat_error *err)
 {
@@ -108,6 +125,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
         rc = trainer->micro_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
     }
     rc = rc == LEAT_OK ? leat_model_init(model, &nodes, err) : rc;
+    rc = rc == LEAT_OK ? check_channels(model, feed, o->model, err) : rc;
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }
 
@@ -430,6 +448,7 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
         return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
     feed->input_name = leat_plan_tensor(plan, feed->input_at)->name;
+    feed->channels_first = leat_plan_tensor(plan, feed->input_at)->channels_first;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     return LEAT_OK;
 }
