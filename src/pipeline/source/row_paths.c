@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/same_file.h"
+#include "source_notes.h"
 
 static int by_file(const void *one, const void *other)
 {

@@ -159,12 +159,6 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
 void leat_source_close(leat_source **source);
 /* Appends a line to *notes, which starts as NULL. */
 int leat_source_add_note(char **notes, leat_error *err, const char *format, ...) LEAT_PRINTF(3, 4);
-/* Notes something about n files, if there are some. path: the first of them; one, more: what to say of one, of several. */
-int leat_source_note_files(char **notes, const char *source, size_t n, const char *path,
-                           const char *one, const char *more, leat_error *err);
-/* Notes the files that are listed twice: what leat_same_file_find() has found. */
-int leat_source_note_same(char **notes, const char *source, char *const *paths, const size_t *same,
-                          size_t n, size_t n_again, leat_error *err);
 /* Starts an order with the elements of the source. */
 void leat_source_order(const leat_source *source, leat_order *out);
 

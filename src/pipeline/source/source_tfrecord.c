@@ -16,6 +16,7 @@
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
 #include "source_list.h"
+#include "source_notes.h"
 #include "tfrecord_impl.h"
 
 #define DESCRIBE_TRIES 32 /* records to try in order to learn the features */
