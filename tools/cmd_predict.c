@@ -299,7 +299,7 @@ static void add_guess(json_t *list, const struct predict *p, int64_t class, floa
 {
     json_t *json = leat_json_row(list);
     leat_json_int(json, "class", class);
-    leat_json_text_or_null(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
+    leat_json_text(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else
