@@ -101,6 +101,7 @@ LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan 
 /* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
  * classes that are known as leat_loader_check() says, whole batches (engine.ranks 1), and an end of the pipeline. Counts the outputs of the plan's samples that train.metrics
  * keeps (leat_train_memory.metrics).
+ * Names may differ, but none of them may stand at another index: it would be another tensor of the same type.
  * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA; LEAT_E_NOMEM: those
  * outputs are more than can be used beside the model */
 LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);

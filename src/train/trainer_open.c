@@ -265,7 +265,11 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 static int open_parts(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                       const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
-    int rc = open_model(trainer, node, o, feed, err);
+    int rc = LEAT_OK;
+    for (int i = 0; i < 3 && rc == LEAT_OK; i++)
+        if (feed->names[i] && !(trainer->names[i] = strdup(feed->names[i])))
+            rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the names of tensors");
+    rc = rc == LEAT_OK ? open_model(trainer, node, o, feed, err) : rc;
     if (rc == LEAT_OK && !(trainer->settings = leat_checkpoint_settings(
                                node, leat_node_find(leat_config_root(config), "eval"))))
         rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
@@ -341,6 +345,8 @@ void leat_trainer_close(leat_trainer **out)
     leat_class_metrics_close(&trainer->classes);
     leat_model_fini(&trainer->model);
     leat_pretrained_fini(&trainer->pretrained);
+    for (int i = 0; i < 3; i++)
+        free(trainer->names[i]);
     free(trainer->settings);
     free(trainer->micro_valid);
     free(trainer->times);
@@ -414,9 +420,12 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     if (!leat_plan_tensor(plan, feed->input_at))
         return no_tensor(node, plan, "input", input, err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
-    feed->input_name = leat_plan_tensor(plan, feed->input_at)->name;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
-    return find_weight(o, node, plan, feed, err);
+    const int rc = find_weight(o, node, plan, feed, err);
+    const int32_t at[] = { feed->input_at, feed->target_at, feed->weight_at };
+    for (int i = 0; rc == LEAT_OK && i < (*o->sample_weight.text ? 3 : 2); i++)
+        feed->names[i] = leat_plan_tensor(plan, at[i])->name;
+    return rc;
 }
 
 /* Refuses tensors whose size differs between batches: a model has one size. */
@@ -451,6 +460,23 @@ static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *want
                      leat_shape_text(&tensor->shape, is, sizeof is));
 }
 
+/* Another plan may have other names, but none of these in another place: types and shapes would not tell. */
+static int check_names(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+{
+    static const char *const what[] = { "train.input", "train.target", "train.sample_weight" };
+    const int32_t at[] = { trainer->input_at, trainer->target_at, trainer->weight_at };
+    for (int i = 0; i < 3; i++) {
+        const char *const name = trainer->names[i];
+        const int32_t here = name ? leat_plan_tensor_index(plan, name) : -1;
+        if (here >= 0 && here != at[i])
+            return leat_fail(err, LEAT_E_CONFIG,
+                             "'%s', which is %s, is tensor %d in training, but tensor %d here: "
+                             "write the same tensors in the same order as for training",
+                             name, what[i], at[i], here);
+    }
+    return LEAT_OK;
+}
+
 /* The classes that are known before the first batch. */
 static int check_known(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
 {
@@ -469,7 +495,9 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_check: trainer and plan must be given");
     const leat_model *const model = &trainer->model;
-    int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
+    int rc = check_names(trainer, plan, err);
+    if (rc == LEAT_OK)
+        rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
     if (rc == LEAT_OK)
         rc = check_tensor(plan, trainer->target_at, &model->target, "target", err);
     if (rc == LEAT_OK && model->weighted)

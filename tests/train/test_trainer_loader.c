@@ -266,6 +266,49 @@ TEST(tensors_are_found_by_name)
     leat_plan_close(&plan);
 }
 
+static leat_plan *plan_of_floats(const char *const names[3])
+{
+    leat_builder *const builder = leat_builder_open();
+    leat_rows rows[3];
+    draw_rows();
+    for (int i = 0; i < 3; i++)
+        rows[i] = (leat_rows){ names[i], leat_shape_make(LEAT_F32, 0, NULL), xs };
+    leat_builder_rows(builder, ROWS, rows, 3);
+    leat_builder_stage(builder, "batch", "32");
+    return plan_of_builder(builder);
+}
+
+/* Tensors of one type can stand in another order: positions alone would take one for another. */
+TEST(a_plan_of_evaluation_has_the_same_names)
+{
+    static const char *const orders[][3] = { { "x", "label", "w" }, { "x", "w", "label" },
+                                             { "label", "x", "w" }, { "label", "w", "x" },
+                                             { "w", "x", "label" }, { "w", "label", "x" },
+                                             { "a", "label", "b" }, { "a", "b", "x" } };
+    static const char train[] =
+        "train: {input: x, sample_weight: w, model: [dense: 1], loss: mean_squared_error}";
+    fixture f = { 0 };
+    leat_plan *plan = plan_of_floats(orders[0]);
+    if (leat_config_parse(train, "t", &f.config, &f.err) < 0 ||
+        leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    leat_plan_close(&plan);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        bool moved = false;
+        for (int k = 0; k < 3; k++)
+            for (int at = 0; at < 3; at++)
+                moved |= at != k && !strcmp(orders[i][at], orders[0][k]);
+        plan = plan_of_floats(orders[i]);
+        const int rc = leat_trainer_check(f.trainer, plan, &f.err);
+        if (rc != (moved ? LEAT_E_CONFIG : LEAT_OK) ||
+            (moved && !strstr(f.err.message, "write the same tensors in the same order")))
+            fail_msg("order %zu: %s", i, f.err.message);
+        leat_plan_close(&plan);
+    }
+    fixture_close(&f);
+}
+
 TEST(a_wrong_label_gives_the_batch_back)
 {
     pipeline p;
