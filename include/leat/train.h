@@ -228,7 +228,8 @@ LEAT_API void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_
 
 /* Evaluates all remaining batches of a loader: forward only, dropout is off, batch_norm uses its
  * running statistics. The loader's plan must give the same tensors in the same order as the
- * plan the trainer was opened with. Does not change leat_trainer_metrics() and times. */
+ * plan the trainer was opened with, and whole batches (engine.ranks 1): LEAT_E_ARGUMENT. Does not change
+ * leat_trainer_metrics() and times. */
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 

@@ -32,10 +32,13 @@ typedef struct pipeline {
     fixture f;
 } pipeline;
 
-static leat_plan *make_plan(int prefetch, bool shuffle)
+/* ranks: of which this is the first. */
+static leat_plan *plan_of_rank(int prefetch, bool shuffle, int ranks)
 {
     leat_builder *builder = leat_builder_open();
     char text[64];
+    snprintf(text, sizeof text, "{rank: 0, ranks: %d}", ranks);
+    leat_builder_engine(builder, text);
     const leat_rows rows[] = {
         { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
         { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
@@ -48,6 +51,11 @@ static leat_plan *make_plan(int prefetch, bool shuffle)
     snprintf(text, sizeof text, "{batches: %d}", prefetch);
     leat_builder_stage(builder, "prefetch", text);
     return plan_of_builder(builder);
+}
+
+static leat_plan *make_plan(int prefetch, bool shuffle)
+{
+    return plan_of_rank(prefetch, shuffle, 1);
 }
 
 static void pipeline_open(pipeline *p, const char *train, int prefetch)
@@ -127,6 +135,22 @@ TEST(an_evaluation_can_be_stopped)
     leat_loader_close(&loader);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
     assert_int_equal(metrics.samples, 2 * BATCH);
+    pipeline_close(&p);
+}
+
+/* Its loss would be that of the rows of one rank. */
+TEST(a_share_of_each_batch_is_not_evaluated)
+{
+    pipeline p;
+    leat_metrics metrics;
+    pipeline_open(&p, on_cpu, 2);
+    leat_plan_close(&p.plan);
+    p.plan = plan_of_rank(2, false, 2);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
+                     LEAT_E_ARGUMENT);
+    assert_non_null(strstr(p.f.err.message, "16 of 32 rows"));
+    leat_loader_close(&loader); /* its batch was released */
     pipeline_close(&p);
 }
 
