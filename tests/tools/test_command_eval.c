@@ -541,6 +541,24 @@ TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
     }
 }
 
+/* Several outputs of binary_cross_entropy are as many yes or no. */
+TEST_WITH(each_yes_or_no_has_a_label, NULL, clean)
+{
+    expect_success(shell(
+        "printf 'a,b,c,d\\n1,0,1,1\\n2,1,0,1\\n3,0,0,1\\n' >k.csv; printf 'x\\ny\\n' >2.txt; "
+        "printf 'x\\ny\\nz\\n' >3.txt; echo 'source: {csv: {files: k.csv, features: {x: {columns: "
+        "[a]}, label: {columns: [b, c, d]}}}}\npipeline: [{batch: 2}]\ntrain: {input: x, model: "
+        "[{dense: 3}], loss: binary_cross_entropy}' >k.yaml"));
+    expect_success(shell("$L train k.yaml -q --save k.st"));
+    expect_success(shell("$L eval k.yaml --section train --weights k.st --labels 3.txt --json"));
+    json_t *const json = parse_out();
+    const json_t *const last = json_array_get(json_object_get(json, "classes"), 2);
+    assert_string_equal(json_string_value(json_object_get(last, "name")), "z");
+    json_decref(json);
+    expect_failure(shell("$L eval k.yaml --section train --weights k.st --labels 2.txt"), 1,
+                   "--labels 2.txt has 2 names, but the model has 3 classes");
+}
+
 TEST_WITH(lists_of_classes_in_another_order_are_refused, NULL, clean)
 {
     expect_success(shell(

@@ -237,11 +237,13 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
-/* A name too many or too few may have moved all after it. */
+/* A name too many or too few may have moved all after it. Several outputs of binary_cross_entropy, whose targets have
+ * two classes, have a name each. */
 static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    const int64_t n = leat_trainer_get_info(t->trainer)->expect.classes;
-    if (n == 0 || n == t->n_classes)
+    const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
+    const int64_t n = info->n_outputs == 1 ? info->expect.classes : info->n_outputs;
+    if (info->expect.classes == 0 || n == t->n_classes)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "--labels %s has %lld names, but the model has %lld classes", how->labels,
