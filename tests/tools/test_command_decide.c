@@ -117,6 +117,30 @@ TEST(a_stopped_run_decides_the_same)
     }
 }
 
+/* In the folder in which a run goes on, the best weights of an earlier epoch are not. */
+TEST(best_weights_are_named_where_they_are)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set train.checkpoint.best=loss"));
+    expect_in(out, " in epoch 1, in c/best.safetensors");
+    for (int folder_as = 0; folder_as < 2; folder_as++) {
+        expect_success(shell(TRAIN "--checkpoint %c --resume=c/step-000000015.safetensors "
+                                   "--json x.json --set train.checkpoint.best=loss "
+                                   "--set train.optimizer.adam.learning_rate=0 --epochs 2",
+                             "dc"[folder_as]));
+        expect_in(out, folder_as ? " in epoch 1, in c/best.safetensors" : " in epoch 1, not in d;");
+        json_t *json = read_json("x.json");
+        const json_t *best = json_object_get(json, "best");
+        assert_int_equal(number(best, "epoch"), 0);
+        if (folder_as)
+            assert_string_equal(json_string_value(json_object_get(best, "file")),
+                                "c/best.safetensors");
+        else
+            assert_true(json_is_null(json_object_get(best, "file")));
+        json_decref(json);
+    }
+}
+
 /* Without its checkpoints they are no less the weights of another run. */
 TEST(best_weights_of_another_run_stay)
 {
