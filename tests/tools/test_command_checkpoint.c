@@ -124,6 +124,38 @@ TEST(damaged_checkpoints_do_not_take_the_place_of_new_ones)
     expect_files("c", "step-000000030.safetensors");
 }
 
+/* What comes before an evaluation that fails is kept, and the evaluation is made when the run goes on. */
+TEST(a_damaged_evaluation_loses_no_epoch)
+{
+    static const char best[] = "--checkpoint c --set train.checkpoint.best=loss";
+    train_straight();
+    expect_success(shell("cp y-00000-of-00001.tfrecord y.good; printf zzzz | dd "
+                         "of=y-00000-of-00001.tfrecord bs=1 seek=30000 conv=notrunc"));
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(shell(TRAIN "%s --save x.st %s", best, again ? "--resume" : ""), 1);
+        expect_in(err, "eval: ");
+        if (!again)
+            expect_in(err, "all steps before the evaluation are in c/step-000000015.safetensors");
+        expect_files("c", "step-000000015.safetensors");
+        expect_success(shell("$L train x.yaml -q --steps 1 --restore x.st --set 'train.model=["
+                             "conv2d: {filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, "
+                             "flatten, dense: 10]' --set eval-"));
+    }
+    expect_success(
+        shell("mv y.good y-00000-of-00001.tfrecord; " TRAIN "%s --save x.st --resume", best));
+    expect_in(out, "evaluation that the last run did not finish: loss ");
+    expect_straight();
+    expect_success(shell("test -s c/best.safetensors"));
+}
+
+/* An evaluation for which there is not enough memory is refused before the first step. */
+TEST(memory_for_the_evaluation_is_asked_for_first)
+{
+    make_pipeline();
+    expect_failure(shell(TRAIN "--checkpoint c --set eval.engine.memory=1"), 1,
+                   "eval: this pipeline needs at least ");
+}
+
 /* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
 TEST(what_is_no_file_is_passed_over)
 {

@@ -10,6 +10,7 @@
 
 #include "formats/figure.h"
 #include "host.h"
+#include "print/terminal.h"
 #include "signals.h"
 
 enum {
@@ -149,6 +150,21 @@ static void begin_epoch(leat_train_run *t)
     leat_train_first_begin(t);
 }
 
+/* An evaluation that fails, as by a damaged record, ends the run but loses none of its steps. */
+static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const leat_error *why)
+{
+    leat_error err;
+    if (why->not_finite || (e->train.samples > 0 && !isfinite(e->train.loss)))
+        return;
+    if (save(t, &err) < 0)
+        fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
+    if (leat_train_keep_end(&t->keep, t->steps, &err) < 0)
+        fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
+    else if (*t->keep.path)
+        fprintf(stderr, "leat train: all steps before the evaluation are in %s\n",
+                leat_terminal_name(t->keep.path));
+}
+
 /* whole: not one that --steps cuts short. */
 static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
@@ -166,8 +182,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         leat_train_first_end(t, e.seconds);
         take_meter(t, &e);
     }
-    if (rc == LEAT_OK && t->eval_plan)
-        rc = evaluate(t, &e, err);
+    if (rc == LEAT_OK && t->eval_plan && (rc = evaluate(t, &e, err)) < 0)
+        save_unevaluated(t, &e, err);
     if (rc == LEAT_OK && whole && e.has_eval)
         rc = leat_train_decide(t, &e, err);
     if (rc < 0)
