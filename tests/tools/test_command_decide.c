@@ -141,6 +141,21 @@ TEST(best_weights_are_named_where_they_are)
     }
 }
 
+/* A signal comes while the evaluation runs and no checkpoint can be written: it still decides. */
+TEST(a_signal_between_updates_loses_no_decision)
+{
+    static const char train[] = TRAIN "--set train.accumulate=4 --checkpoint c "
+                                      "--set train.checkpoint='{every_steps: 4, best: loss}' ";
+    make_pipeline();
+    expect_success(shell("sed -i '/center_crop/s/decode_jpeg,/decode_jpeg, {sleep: {ms: 20}},/' "
+                         "x.yaml; env --default-signal=TERM %s & p=$!; until ls "
+                         "c/step-000000012* >ls.log 2>&1; do sleep 0.02; kill -0 $p || exit 1; "
+                         "done; sleep 0.2; kill -TERM $p; wait $p; test $? = 143",
+                         train));
+    expect_success(shell("%s --resume --steps 4", train));
+    expect_success(shell("test -s c/best.safetensors"));
+}
+
 /* Without its checkpoints they are no less the weights of another run. */
 TEST(best_weights_of_another_run_stay)
 {

@@ -45,13 +45,19 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->has_meter |= e->has_meter;
 }
 
-static int is_caught(void *user)
+/* With checkpoints a run ends only between two updates of the weights. */
+static bool may_stop(const leat_train_run *t)
 {
-    (void)user;
-    return leat_signals_caught() != 0;
+    return !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
 }
 
-/* A signal ends the evaluation at the next batch; saving after the epoch is still done. */
+static int is_caught(void *user)
+{
+    return may_stop(user) && leat_signals_caught() != 0;
+}
+
+/* A signal ends the evaluation at the next batch; saving after the epoch is still done. Not where steps must follow before a
+ * checkpoint: a run that goes on behind them would not make up for the evaluation. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -62,7 +68,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, NULL, &e->eval, err);
+        rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, t, &e->eval, err);
     if (rc == LEAT_OK && !t->eval_bad && t->talks) {
         leat_loader_stats_info stats;
         leat_loader_stats(loader, &stats);
@@ -320,13 +326,10 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* *stops after a signal to any rank; with checkpoints only between two updates of the weights. An error of one rank, such
- * as a full disk, ends all. */
+/* *stops after a signal to any rank. An error of one rank, such as a full disk, ends all. */
 static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error *err)
 {
-    const bool may =
-        !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
-    *stops = may && leat_signals_caught();
+    *stops = may_stop(t) && leat_signals_caught();
     return leat_ranks_agree(t->ranks, rc, stops, err);
 }
 
