@@ -174,7 +174,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  * is enqueued, and the host may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
  * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) an
  *          input, a loss, a gradient or a statistic that is not a finite number, with the layer; weights did not
- *          change, unless the message says that the update made them so: then load saved ones
+ *          change (running statistics of batch_norm may have), unless the message says that the update made them
+ *          so: then load saved ones
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
  *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM
@@ -197,8 +198,9 @@ LEAT_API int leat_trainer_whiten(leat_trainer *trainer, leat_loader *loader, lea
 LEAT_API int32_t leat_trainer_whitens(const leat_trainer *trainer);
 
 /* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
- * their learning rate is 0. So they cost as much, and no number of them changes a weight or lets the loss
- * diverge. The batch is released after the last one. */
+ * their learning rate is 0. So they cost as much, and the loss does not diverge however many they are. A trainer that has
+ * repeated is no longer for training: states of the optimizer and running statistics move, and after steps of training
+ * lars, by its velocity, and `lookahead` still move weights. The batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 

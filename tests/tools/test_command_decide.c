@@ -189,10 +189,25 @@ TEST(a_killed_run_decides_the_same)
 TEST(a_missing_evaluation_is_made_first)
 {
     make_pipeline();
-    expect_success(shell(TRAIN "--checkpoint c --steps 15"));
-    expect_success(
-        shell(TRAIN "--checkpoint c --resume --epochs 2 --set train.checkpoint.best=loss"));
+    expect_success(shell(TRAIN "--checkpoint c --steps 15 --log xl"));
+    expect_success(shell("sed -i 's/\"eval_loss\": [^,]*,/\"eval_loss\": null,/' xl/log.jsonl"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --epochs 2 --log xl --json x.json "
+                               "--set train.checkpoint.best=loss"));
     expect_in(out, "evaluation that the last run did not finish: loss ");
+    json_t *json = read_json("x.json");
+    const json_t *owed = epoch(json, 0);
+    assert_int_equal(json_array_size(json_object_get(json, "epochs")), 2);
+    assert_int_equal(number(owed, "epoch") + number(owed, "steps") + number(owed, "samples"), 0);
+    assert_true(json_is_null(json_object_get(owed, "loss")));
+    assert_true(real(owed, "eval_loss") > 0 &&
+                real(json, "best_eval_accuracy") >= real(owed, "eval_accuracy"));
+    assert_true(json_is_true(json_object_get(owed, "best")));
+    json_decref(json);
+    expect_success(shell("$L plot xl -o x.svg --y epoch/loss,eval_loss --json"));
+    json = parse_out();
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(number(json_array_get(json_object_get(json, "curves"), i), "points"), 2);
+    json_decref(json);
     expect_success(shell("rm c/best.safetensors"));
     expect_success(shell(TRAIN "--resume=c/step-000000015.safetensors --checkpoint d --epochs 1 "
                                "--set train.checkpoint.best=loss"));

@@ -92,8 +92,16 @@ static double epochs_done(const leat_train_run *t)
     return per_epoch > 0 ? (double)(t->first + t->steps) / (double)per_epoch : NAN;
 }
 
-static void log_epoch(leat_train_run *t, const leat_train_epoch *e)
+/* For --json and --log. */
+static void note_epoch(leat_train_run *t, leat_train_epoch *e)
 {
+    e->rate = leat_trainer_rate(t->trainer);
+    if (e->has_eval && e->eval.accuracy > t->best_accuracy) {
+        t->best_accuracy = e->eval.accuracy;
+        t->best_epoch = e->number;
+    }
+    if (t->list)
+        json_array_append_new(t->list, leat_train_epoch_json(e));
     json_t *line = leat_train_epoch_json(e);
     leat_json_real(line, "epochs_done", epochs_done(t));
     leat_train_log_add(t->log, "epoch", t->first + t->steps, line);
@@ -194,12 +202,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         rc = leat_train_decide(t, &e, err);
     if (rc < 0)
         return rc;
-    e.rate = leat_trainer_rate(t->trainer);
     t->ended_early = e.decided.stop;
-    if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
-        t->best_accuracy = e.eval.accuracy;
-        t->best_epoch = number;
-    }
     leat_progress_hide(&t->progress);
     if (t->talks && e.first)
         leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
@@ -207,10 +210,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_decide_print(t, &e);
-    if (t->list)
-        json_array_append_new(t->list, leat_train_epoch_json(&e));
     t->has_epoch = true;
-    log_epoch(t, &e);
+    note_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
     if (rc == LEAT_OK)
         rc = save_epoch(t, number, err);
@@ -278,21 +279,23 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     return rc;
 }
 
-/* The evaluation of the epoch before the first batch, which a signal stopped. */
+/* The evaluation of the epoch before the first batch, which the last run did not finish. */
 static int evaluate_owed(leat_train_run *t, leat_error *err)
 {
-    leat_train_epoch e = { 0 };
+    leat_train_epoch e = { .trainer = t->trainer, .train = { .loss = NAN, .accuracy = NAN } };
     if (!t->owes_evaluation || !t->eval_plan)
         return LEAT_OK;
+    e.number = t->first / leat_plan_get_info(t->plan)->n_batches - 1;
     int rc = evaluate(t, &e, err);
-    if (rc == LEAT_OK && e.has_eval)
-        rc = leat_train_decide(t, &e, err);
-    t->ended_early = rc == LEAT_OK && e.decided.stop;
-    if (rc == LEAT_OK && t->talks && e.has_eval)
+    if (rc < 0 || !e.has_eval || (rc = leat_train_decide(t, &e, err)) < 0)
+        return rc;
+    t->ended_early = e.decided.stop;
+    if (t->talks)
         printf("evaluation that the last run did not finish: loss %.4f\n", e.eval.loss);
-    if (rc == LEAT_OK && t->talks)
+    if (t->talks)
         leat_train_decide_print(t, &e);
-    return rc;
+    note_epoch(t, &e);
+    return LEAT_OK;
 }
 
 static uint64_t steps_expected(const leat_train_run *t)
