@@ -87,7 +87,11 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
-/* The same, to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
+/* The same, to evaluate and predict only: takes the memory of evaluation, on the CPU, however large the plan's batches are
+ * for a training step. leat_trainer_step() and leat_trainer_repeat() return LEAT_E_ARGUMENT. */
+LEAT_API int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *plan,
+                                          leat_device *device, leat_trainer **out, leat_error *err);
+/* As leat_trainer_open(), to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
  * function that trains or evaluates, in the same order; an error of one is then the error of all. Their weights are the
  * same, and those of one process that trains alone, bit for bit.
  * plan     with `engine: {rank: …, ranks: …}` of this process. Plans of evaluation have neither: every rank reads their

@@ -114,6 +114,7 @@ typedef struct leat_trainer_feed {
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */
+    bool evaluates;    /* no step will train */
     uint64_t seed;     /* if train.seed is not given */
     leat_ranks *
         ranks; /* that train together, of which this one has joined; NULL: it trains alone. Borrowed */

@@ -89,6 +89,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->batch_size = feed->batch_size;
     model->n_classes = feed->n_classes;
     model->weighted = *o->sample_weight.text != '\0';
+    model->evaluates = feed->evaluates;
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->n_micro = count_micro(o, model->batch_size);
@@ -517,13 +518,14 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
 
 /* device: NULL: only checks, see leat_trainer_open_feed(). */
 static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_device *device,
-                         leat_ranks *ranks, leat_trainer **out, leat_error *err)
+                         leat_ranks *ranks, bool evaluates, leat_trainer **out, leat_error *err)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .batches = info->n_batches,
                                .n_classes = info->n_classes,
                                .seed = info->seed,
+                               .evaluates = evaluates,
                                .ranks = ranks };
     leat_train_options options;
     const leat_node *node;
@@ -536,8 +538,8 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     return open_feed(config, node, &options, &feed, device, out, err);
 }
 
-int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
-                      leat_trainer **out, leat_error *err)
+static int open_alone(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      bool evaluates, leat_trainer **out, leat_error *err)
 {
     if (!config || !plan || !device || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -549,7 +551,19 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
             err, LEAT_E_UNSUPPORTED,
             "each of the %d ranks would train its own model on its rows: leave out engine.ranks",
             ranks);
-    return open_for_plan(config, plan, device, NULL, out, err);
+    return open_for_plan(config, plan, device, NULL, evaluates, out, err);
+}
+
+int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      leat_trainer **out, leat_error *err)
+{
+    return open_alone(config, plan, device, false, out, err);
+}
+
+int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *plan,
+                                 leat_device *device, leat_trainer **out, leat_error *err)
+{
+    return open_alone(config, plan, device, true, out, err);
 }
 
 /* Deletes the lines of `eval`: ranks may name its files in their own way, and what they hold is compared elsewhere. */
@@ -610,7 +624,7 @@ int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan, le
                        "rank %d of %d",
                        info->rank, info->ranks, ranks->rank, ranks->n);
     if (rc == LEAT_OK)
-        rc = open_for_plan(config, plan, device, ranks, out, err);
+        rc = open_for_plan(config, plan, device, ranks, false, out, err);
     if ((rc = check_same(*out, rc, info, ranks, err)) < 0)
         leat_trainer_close(out);
     return rc;
@@ -638,7 +652,7 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
     if (size)
         *note = 0;
     int rc = check_device(config, err);
-    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, NULL, &trainer, err)) < 0)
+    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, NULL, false, &trainer, err)) < 0)
         return rc;
     rc = check_known(trainer, plan, err);
     if (rc == LEAT_OK)

@@ -4,6 +4,7 @@
  * other and with their sums. */
 #include <math.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 #include "leat/leat.h"
 
@@ -591,5 +592,29 @@ TEST_WITH(names_are_those_of_a_pattern, NULL, clean)
     expect_in(out, "triangle");
     assert_null(strstr(out, " a "));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* What `leat train` evaluates, `leat eval` does, too: a training step on such batches takes more than there is. */
+TEST_WITH(evaluation_takes_no_memory_of_training, NULL, clean)
+{
+    static const char how[] =
+        "--set 'train.model=[conv2d: {filters: 64, kernel: 1}, batch_norm, relu, conv2d: {filters: "
+        "64, kernel: 1}, batch_norm, relu, global_avg_pool, dense: 10]' --set "
+        "eval.pipeline.batch.size=4000";
+    make_pipeline();
+    expect_success(shell("ulimit -d 600000; $L train x.yaml -q --steps 2 --save x.st %s", how));
+    expect_success(shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s", how));
+    expect_success(
+        shell("ulimit -d 600000; $L predict x.yaml --weights x.st %s images/ring/*.jpg", how));
+    expect_failure(
+        shell("ulimit -d 600000; $L train x.yaml -q --set pipeline.batch.size=4000 %s", how), 1,
+        "training needs ");
+    expect_failure(
+        shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s --set "
+              "eval.pipeline.batch.size=16 --set 'train.model=[flatten, dense: 300000, dense: 10]'",
+              how),
+        1, "evaluation needs ");
+}
+#endif
 
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -273,7 +273,7 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
     if (rc == LEAT_OK)
         rc = leat_setup_device(t->config, how->device, &t->device, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+        rc = leat_trainer_open_evaluation(t->config, t->plan, t->device, &t->trainer, err);
     if (rc == LEAT_OK && how->labels)
         rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
