@@ -508,9 +508,10 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
     const leat_plan_info *const info = leat_plan_get_info(plan);
     if (rc == LEAT_OK && info->n_batches < 0)
         rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
-    if (rc == LEAT_OK && info->ranks > 1)
+    if (rc == LEAT_OK && info->ranks > 1 &&
+        trainer->net) /* there is one: this is no check of a config */
         rc = leat_fail(err, LEAT_E_CONFIG,
-                       "only the rows of rank %d of %d would be evaluated: leave out engine.ranks",
+                       "this plan has only the rows of rank %d of %d: leave out engine.ranks",
                        info->rank, info->ranks);
     return rc == LEAT_OK ? leat_class_ask_memory(trainer, info->n_batches * info->batch_size, err)
                          : rc;
