@@ -89,6 +89,6 @@ void leat_train_decide_add(json_t *object, const leat_train_run *t)
     leat_json_text(json, "metric", metric);
     leat_json_real(json, "value", t->decided.best);
     leat_json_int(json, "epoch", best_epoch(t));
-    leat_json_text_or_null(json, "file", path);
+    leat_json_text(json, "file", path);
     free(path);
 }
