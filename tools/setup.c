@@ -50,7 +50,8 @@ static int load(const char *path, leat_config **out, leat_error *err)
 int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err)
 {
     for (int32_t i = 0; i < set->n; i++)
-        if (leat_config_set(config, set->values[i], err) < 0) /* says --set and the path */
+        if (leat_stage_name_value(config, set->values[i], err) < 0 ||
+            leat_config_set(config, set->values[i], err) < 0) /* says --set and the path */
             return leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");
     return LEAT_OK;
 }
