@@ -363,6 +363,62 @@ TEST(changes_without_time_are_counted)
     leat_arm_close(&arm);
 }
 
+/* How many changes apply among the first i + 1 rows of the table. */
+struct applying {
+    const leat_doctor_result *of;
+    int32_t n[64], n_rows;
+};
+
+static void note_row(void *user)
+{
+    struct applying *const rows = user;
+    assert_true(rows->n_rows < 64);
+    rows->n[rows->n_rows++] = rows->of->n_no_time;
+}
+
+/* What may gain most and is done soonest is tried first, for when the time ends: batches that are made while the device
+ * computes, then pinned copies, then a cache, which must be filled. No time is left here, so nothing runs. */
+TEST(quick_changes_are_tried_before_a_cache)
+{
+    enum { ALL, NO_PREFETCH, NO_PINNED, NO_CACHE, N_JOBS };
+    static leat_doctor_result r;
+    static leat_facts f;
+    static struct applying rows[N_JOBS];
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 };
+    leat_diagnosis d;
+    leat_error err = { 0 };
+    int32_t at[N_JOBS] = { 0 };
+    open_job(&arm, &out, &f, &d);
+    d.verdict = (leat_verdict){ .kind = LEAT_VERDICT_INPUT_BOUND };
+    for (int i = 0; i < N_JOBS; i++) {
+        static leat_facts of;
+        of = f;
+        of.pageable = i != NO_PINNED;
+        of.n_stages = i == NO_CACHE ? 0 : f.n_stages;
+        rows[i].of = &r;
+        const leat_suggest_about about = { .config = arm.config,
+                                           .arm = &arm,
+                                           .facts = &of,
+                                           .diagnosis = &d,
+                                           .batch_size = 64,
+                                           .prefetch = i == NO_PREFETCH ? 2 : 0,
+                                           .run_ns = 1,
+                                           .until_ns = 1,
+                                           .progress = note_row,
+                                           .user = &rows[i] };
+        memset(&r, 0, sizeof r);
+        assert_int_equal(leat_suggest(&about, &r, &err), LEAT_OK);
+        assert_int_equal(rows[i].n_rows, leat_suggest_most());
+        while (i != ALL && at[i] < rows[i].n_rows && rows[i].n[at[i]] == rows[ALL].n[at[i]])
+            at[i]++; /* the row that does not apply */
+    }
+    assert_true(at[NO_PREFETCH] < at[NO_PINNED]);
+    assert_true(at[NO_PINNED] < at[NO_CACHE]);
+    assert_true(at[NO_CACHE] < leat_suggest_most());
+    leat_arm_close(&arm);
+}
+
 /* Eight layers with devices of their own: none of their values is cut off. */
 TEST(changes_of_many_values_are_told_apart)
 {

@@ -113,6 +113,51 @@ TEST(records_of_pixels_are_predicted_with_fused_ops_too)
     unlink(file);
 }
 
+/* Beside a cache what a fused decoder takes is not known apart: a loader in which it is not fused would have to fill its own
+ * cache. Nothing is predicted then. */
+TEST(records_of_pixels_are_predicted_where_the_time_of_decoding_is_known)
+{
+    static const struct {
+        const char *stages, *fuse;
+        bool predicted;
+    } cases[] = {
+        { "{map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}, cache",
+          "engine.fuse=true", false },
+        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}",
+          "engine.fuse=true", false },
+        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}",
+          "engine.fuse=false", true },
+    };
+    static const int32_t threads[] = { 1 };
+    const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
+    char file[sizeof path + 16], text[1024];
+    snprintf(file, sizeof file, "%s.pictures", path);
+    write_pictures(file);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_config *config;
+        leat_error err;
+        bool predicted = false;
+        snprintf(text, sizeof text,
+                 "source:\n  tfrecord: {files: '%s', features: {image: {type: bytes}, id: {type: "
+                 "int64}}}\n"
+                 "pipeline: [%s, {batch: %d}, prefetch]\n"
+                 "train:\n  input: image\n  target: id\n  loss: softmax_cross_entropy\n"
+                 "  optimizer: {sgd: {learning_rate: 0.01}}\n  model: [flatten, {dense: %d}]\n",
+                 file, cases[i].stages, BATCH, N_RECORDS);
+        check(leat_config_parse(text, "pictures.yaml", &config, &err), &err);
+        check(leat_config_set(config, cases[i].fuse, &err), &err);
+        check(leat_whatif(config, &options, &result, &err), &err);
+        for (int32_t t = 0; t < result.n_trials; t++)
+            predicted |= strstr(result.trials[t].text, "store decoded pixels") != NULL;
+        if (predicted != cases[i].predicted)
+            fail_msg("%s, %s", cases[i].stages, cases[i].fuse);
+        leat_config_close(&config);
+    }
+    unlink(file);
+    strcat(file, ".idx");
+    unlink(file);
+}
+
 TEST(the_defaults_are_an_h200)
 {
     leat_config *config = make_config("{scale: 2}");
