@@ -177,6 +177,22 @@ TEST(other_diffs_are_told)
     assert_non_null(strstr(text, "     no diff: x.yaml:1: 'images' has a value without a name"));
 }
 
+/* As a shell reads it. */
+TEST(values_are_quoted_for_a_shell)
+{
+    static const char *const cases[][2] = {
+        { "engine.threads=8", " --set engine.threads=8" },
+        { "pipeline[1]+=cache", " --set 'pipeline[1]+=cache'" },
+        { "a=it's $HOME", " --set 'a=it'\\''s $HOME'" },
+        { "a='", " --set 'a='\\'''" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64] = "";
+        leat_setting_shell(cases[i][0], text, sizeof text);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
 /* Nothing can be read a second time from a pipe. */
 TEST(a_config_that_was_a_pipe_has_a_diff)
 {
