@@ -19,7 +19,7 @@ void bench_records_write(const char *path, int64_t n, size_t bytes)
     leat_example_builder *builder = leat_example_builder_open();
     uint8_t *const blob = malloc(bytes);
     leat_format_error err;
-    int rc = leat_tfrecord_writer_open(&writer, path, &err);
+    int rc = leat_tfrecord_writer_open(&writer, path, 0, &err);
     for (int64_t r = 0; r < n && rc >= 0; r++) {
         const uint8_t *packed;
         size_t size;

@@ -59,7 +59,7 @@ static void write_images(const char *path)
 {
     leat_tfrecord_writer *writer;
     leat_example_builder *builder = leat_example_builder_open();
-    if (!builder || leat_tfrecord_writer_open(&writer, path, NULL) < 0)
+    if (!builder || leat_tfrecord_writer_open(&writer, path, 0, NULL) < 0)
         die("cannot write to /tmp");
     for (int64_t i = 0; i < N_IMAGES; i++) {
         unsigned char *jpeg;

@@ -48,7 +48,7 @@ static uint64_t write_records(const char *path, uint64_t n)
     leat_format_error err;
     struct stat status;
     leat_example_builder *builder = leat_example_builder_open();
-    if (!builder || leat_tfrecord_writer_open(&writer, path, &err) < 0)
+    if (!builder || leat_tfrecord_writer_open(&writer, path, 0, &err) < 0)
         fail(path);
     for (uint64_t i = 0; i < n; i++) {
         const uint8_t *bytes;

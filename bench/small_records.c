@@ -49,7 +49,7 @@ static void write_file(void)
     leat_example_builder *builder = leat_example_builder_open();
     leat_format_error err;
     float x[FLOATS];
-    int rc = leat_tfrecord_writer_open(&writer, path, &err);
+    int rc = leat_tfrecord_writer_open(&writer, path, 0, &err);
     for (int64_t r = 0; r < N_RECORDS && rc >= 0; r++) {
         const uint8_t *bytes;
         size_t size;

@@ -46,7 +46,7 @@ static void write_records(const char *path)
     leat_tfrecord_writer *writer;
     leat_example_builder *builder = leat_example_builder_open();
     uint8_t *const blob = calloc(1, MOST_BYTES);
-    if (!builder || !blob || leat_tfrecord_writer_open(&writer, path, NULL) < 0)
+    if (!builder || !blob || leat_tfrecord_writer_open(&writer, path, 0, NULL) < 0)
         die("cannot write to /tmp");
     for (uint64_t r = 0; r < N_RECORDS; r++) {
         const int64_t id = (int64_t)r;

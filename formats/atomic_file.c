@@ -293,6 +293,20 @@ static int copy_to_temporary(leat_atomic_file *file, bool sync)
     return rc;
 }
 
+/* Some network file systems know no RENAME_NOREPLACE, but a link that replaces nothing. */
+static int give_name(const leat_atomic_file *file)
+{
+    if (!(file->flags & LEAT_ATOMIC_FILE_NEW))
+        return rename(file->temporary, file->path);
+    if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if ((errno != EINVAL && errno != ENOSYS) ||
+        linkat(AT_FDCWD, file->temporary, AT_FDCWD, file->path, 0) < 0)
+        return -1;
+    unlink(file->temporary);
+    return 0;
+}
+
 int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *err)
 {
     const bool sync = !(file->flags & LEAT_ATOMIC_FILE_NO_SYNC);
@@ -307,9 +321,14 @@ int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *
     /* A network file system can report a failed write only at close. */
     const int fd = file->fd;
     file->fd = -1;
-    if (close(fd) < 0 || rename(file->temporary, file->path) < 0) {
+    if (close(fd) < 0 || give_name(file) < 0) {
         const int error = errno;
         unlink(file->temporary);
+        if (error == EEXIST)
+            return leat_format_fail(err, LEAT_FORMAT_IO, 0,
+                                    "%s: another program has made this file meanwhile, and it is "
+                                    "not replaced; choose another name",
+                                    file->path);
         return give_up_with(file, "renaming it to its name", error, err);
     }
     return LEAT_FORMAT_OK;

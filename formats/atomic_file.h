@@ -19,13 +19,15 @@ typedef struct leat_atomic_file leat_atomic_file;
 
 enum {
     /* No fsync: a power failure can damage the file. For files with a checksum that can be rebuilt. */
-    LEAT_ATOMIC_FILE_NO_SYNC = 1
+    LEAT_ATOMIC_FILE_NO_SYNC = 1,
+    /* Replaces nothing: of two that write one name at once, the commit of the second fails. */
+    LEAT_ATOMIC_FILE_NEW = 2
 };
 
 /* Creates the file without a name or with a temporary one. Fails if a folder, device or pipe has the
  * final name, if the name is too long, or if it is a link of another user.
  *
- * flags    0 or LEAT_ATOMIC_FILE_NO_SYNC
+ * flags    of LEAT_ATOMIC_FILE_*
  * returns  LEAT_FORMAT_OK, _IO or _NOMEM; *out is NULL unless OK */
 int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned flags,
                           leat_format_error *err);

@@ -106,9 +106,10 @@ void leat_tfrecord_reader_close(leat_tfrecord_reader **reader);
 
 typedef struct leat_tfrecord_writer leat_tfrecord_writer;
 
-/* Opens a file that appears at `path` on commit. A failure leaves nothing (atomic_file.h). *out is NULL
- * unless OK. */
-int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, leat_format_error *err);
+/* Opens a file that appears at `path` on commit. A failure leaves nothing. flags: see leat_atomic_file_open(). *out is
+ * NULL unless OK. */
+int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, unsigned flags,
+                              leat_format_error *err);
 
 /* Appends one record of `size` bytes. */
 int leat_tfrecord_writer_write(leat_tfrecord_writer *writer, const void *bytes, size_t size,

@@ -13,7 +13,8 @@ struct leat_tfrecord_writer {
     XXH3_state_t *digest;
 };
 
-int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, leat_format_error *err)
+int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, unsigned flags,
+                              leat_format_error *err)
 {
     *out = NULL;
     leat_tfrecord_writer *writer = calloc(1, sizeof *writer);
@@ -23,7 +24,7 @@ int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, leat
     if (!writer || !writer->digest)
         leat_format_fail(err, rc, 0, "%s: no memory to write it", path);
     else
-        rc = leat_atomic_file_open(&writer->file, path, 0, err);
+        rc = leat_atomic_file_open(&writer->file, path, flags, err);
     if (rc < 0) {
         leat_tfrecord_writer_close(&writer);
         return rc;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "visible.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,4 +41,36 @@ size_t leat_visible(const char *text, size_t n, const char *keep, char *to, size
         put(&o, length ? escape : text + i, length ? (size_t)length : used);
     }
     return o.length;
+}
+
+/* What is shown of a text, byte by byte. */
+typedef struct cursor {
+    const char *text; /* behind what is in `piece` */
+    char piece[16];   /* one character, or its escape */
+    const char *at;
+} cursor;
+
+static char next_byte(cursor *c)
+{
+    uint32_t point;
+    if (!*c->at) {
+        const size_t used =
+            leat_utf8_decode((const unsigned char *)c->text, strnlen(c->text, 4), &point);
+        const size_t n = used || !*c->text ? used : 1;
+        leat_visible(c->text, n, "", c->piece, sizeof c->piece);
+        c->text += n;
+        c->at = c->piece;
+    }
+    return *c->at ? *c->at++ : 0;
+}
+
+bool leat_visible_same(const char *a, const char *b)
+{
+    cursor x = { .text = a, .at = "" }, y = { .text = b, .at = "" };
+    char p, q;
+    do {
+        p = next_byte(&x);
+        q = next_byte(&y);
+    } while (p == q && p);
+    return p == q;
 }

@@ -6,6 +6,7 @@
 #ifndef LEAT_VISIBLE_H
 #define LEAT_VISIBLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes a text so that a terminal shows all of it: bytes below 0x20, 0x7f and those that are not UTF-8 become
@@ -16,5 +17,9 @@
  * to       gets what fits, never a part of a character, and ends with a zero byte; NULL if size is 0
  * returns  the length of the whole result */
 size_t leat_visible(const char *text, size_t n, const char *keep, char *to, size_t size);
+
+/* Whether two names are shown as one. A class of a folder is the same as that of a set converted from it, whose list of
+ * names has escapes. */
+bool leat_visible_same(const char *a, const char *b);
 
 #endif

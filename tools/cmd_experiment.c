@@ -102,13 +102,6 @@ static void print_head(const leat_experiment_run *run)
     fflush(stdout);
 }
 
-static char *result_path(const struct experiment_options *o, const char *folder, const char *name)
-{
-    return folder    ? leat_files_text("%s/%s.json", folder, name)
-           : o->json ? leat_files_text("%s", o->json)
-                     : NULL;
-}
-
 static int run_one(const struct experiment_options *o, const leat_experiment *experiment,
                    const char *folder, leat_error *err)
 {
@@ -125,11 +118,13 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
                                                : 0,
                                   .progress = show_progress,
                                   .progress_user = &progress };
-    char *path = result_path(o, folder, experiment->name);
-    const bool talks = !leat_json_to_stdout(path);
+    char *const path = folder ? leat_files_text("%s/%s.json", folder, experiment->name) : NULL;
+    const bool talks = !leat_json_to_stdout(o->json);
     int rc = choose_devices(run, &o->device, err);
+    if (rc == LEAT_OK && folder)
+        rc = path ? leat_json_check(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
-        rc = leat_json_check(path, err);
+        rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK) {
         if (talks)
             print_head(run);
@@ -140,8 +135,12 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
     }
     if (rc == LEAT_OK && talks)
         leat_experiment_print(run);
+    json_t *const json = rc == LEAT_OK ? leat_experiment_json(run) : NULL;
     if (rc == LEAT_OK)
-        rc = leat_json_write(leat_experiment_json(run), path, err);
+        rc = leat_json_write(json_incref(json), path, err);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(json_incref(json), o->json, err);
+    json_decref(json);
     free(path);
     leat_experiment_run_fini(run);
     free(run);

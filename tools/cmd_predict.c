@@ -167,7 +167,7 @@ struct predict {
     leat_trained t;
     picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
-    float *outputs;
+    float *outputs, *values; /* of a batch: the model's, and what is shown of them */
     int64_t n_outputs;
     bool probabilities;
     bool binary; /* the one output is the probability of class 1 of two */
@@ -274,9 +274,10 @@ static int open_all(struct predict *p, leat_error *err)
                          p->o->section, (long long)rows, p->folder.n);
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
     p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
-    p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);
+    p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), 2 * sizeof *p->outputs);
     if (!p->outputs)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    p->values = p->outputs + info->batch_size * p->n_outputs;
     const leat_loader_options run = { .device = p->t.device, .epochs = 1 };
     return leat_loader_open(p->t.plan, &run, &p->loader, err);
 }
@@ -298,7 +299,7 @@ static void add_guess(json_t *list, const struct predict *p, int64_t class, floa
 {
     json_t *json = leat_json_row(list);
     leat_json_int(json, "class", class);
-    leat_json_text_or_null(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
+    leat_json_text(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else
@@ -316,11 +317,14 @@ static void print_guess(const struct predict *p, int64_t k, int64_t class, float
         printf("%s %.6g", k ? "," : "", (double)value);
 }
 
-/* The best guesses, or all outputs in order where they are no probabilities. */
-static int add_one(struct predict *p, const char *file, const float *x, leat_error *err)
+/* The best guesses of row i, or all outputs in order where they are no probabilities. Of probabilities that are equal,
+ * as those of many classes are 0, the class with the larger output comes first. */
+static int add_one(struct predict *p, const char *file, int64_t i, leat_error *err)
 {
     const bool talks = !leat_json_to_stdout(p->o->json);
-    const float pair[2] = { 1 - *x, *x };
+    const float *const values = p->values + i * p->n_outputs, pair[2] = { 1 - *values, *values };
+    const float *const x = p->binary ? pair : values;
+    const float *const order = p->binary ? pair : p->outputs + i * p->n_outputs;
     const int64_t n = p->binary ? 2 : p->n_outputs;
     const int64_t shown = p->probabilities && p->o->top < n ? p->o->top : n;
     bool *used = calloc((size_t)n, sizeof *used);
@@ -329,11 +333,10 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
     json_t *json = leat_json_row(p->list);
     leat_json_text(json, "file", file);
     json_t *guesses = leat_json_list(json, "guesses");
-    x = p->binary ? pair : x;
     if (talks)
         printf("%s:", leat_terminal_name(file));
     for (int64_t k = 0; k < shown; k++) {
-        const int64_t class = p->probabilities ? take_largest(x, used, n) : k;
+        const int64_t class = p->probabilities ? take_largest(order, used, n) : k;
         if (talks)
             print_guess(p, k, class, x[class]);
         add_guess(guesses, p, class, x[class]);
@@ -352,7 +355,8 @@ static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
     int rc = records ? leat_trainer_predict(p->t.trainer, batch, p->outputs, err)
                      : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK) {
-        p->probabilities = leat_trainer_probabilities(p->t.trainer, p->outputs, info.rows);
+        memcpy(p->values, p->outputs, (size_t)(info.rows * p->n_outputs) * sizeof *p->values);
+        p->probabilities = leat_trainer_probabilities(p->t.trainer, p->values, info.rows);
         leat_plan_records(p->t.plan, info.number, records, most);
     }
     for (int64_t i = 0; i < info.rows && rc == LEAT_OK; i++) {
@@ -360,7 +364,7 @@ static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
         const char *const name =
             p->folder.n > 0 ? p->folder.files[records[i]]
                             : leat_plan_record_text(p->t.plan, records[i], text, sizeof text);
-        rc = add_one(p, name, p->outputs + i * p->n_outputs, err);
+        rc = add_one(p, name, i, err);
     }
     free(records);
     return rc;

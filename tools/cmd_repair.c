@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "formats/atomic_file.h"
 #include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
@@ -109,7 +110,7 @@ static int repair(struct repair *r, leat_error *err)
     if (rc < 0 || (rc = leat_files_make_parents(r->o->output, err)) < 0)
         return rc;
     if (leat_tfrecord_reader_open(&r->reader, r->path, LEAT_TFRECORD_RESYNC, &why) < 0 ||
-        leat_tfrecord_writer_open(&r->writer, r->o->output, &why) < 0)
+        leat_tfrecord_writer_open(&r->writer, r->o->output, LEAT_ATOMIC_FILE_NEW, &why) < 0)
         return leat_files_fail(err, &why);
     rc = copy(r, err);
     return rc == LEAT_OK ? commit(r, err) : rc;

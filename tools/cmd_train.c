@@ -231,7 +231,7 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
-    static const leat_files_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
+    static const leat_file_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     if (t->ranks.rank > 0)
         return LEAT_OK;
@@ -279,8 +279,9 @@ static int plan_loaders(const struct train *t, leat_train_loaders *out, leat_err
         out->train = *leat_loader_budget(t->run.loader);
     else
         rc = leat_plan_budget(t->run.plan, &how, &out->train, err);
-    if (rc == LEAT_OK && t->run.eval_plan)
-        rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err);
+    if (rc == LEAT_OK && t->run.eval_plan &&
+        (rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err)) < 0)
+        leat_fail_in(err, rc, "eval: ");
     return rc;
 }
 
@@ -308,7 +309,7 @@ static int open_own(struct train *t, leat_error *err)
                      "weights alone): ",
                      t->found.path);
     leat_train_loaders loaders;
-    if (rc == LEAT_OK && plan_loaders(t, &loaders, NULL) == LEAT_OK)
+    if (rc == LEAT_OK && (rc = plan_loaders(t, &loaders, err)) == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
     return rc;
 }

@@ -150,27 +150,7 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
-const leat_files_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
-
-static int check_kind(const char *path, const leat_files_kind *kind, leat_error *err)
-{
-    char found[64];
-    struct stat status;
-    const size_t wanted = strlen(kind->begins);
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-        return LEAT_OK;
-    FILE *const file = fopen(path, "rbe");
-    const bool same = file && wanted <= sizeof found && fseek(file, kind->at, SEEK_SET) == 0 &&
-                      fread(found, 1, wanted, file) == wanted &&
-                      !memcmp(found, kind->begins, wanted);
-    if (file)
-        fclose(file);
-    if (same)
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_ARGUMENT,
-                     "%s: exists and is not %s; choose another name, or remove it", path,
-                     kind->what);
-}
+const leat_file_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
 
 /* The folder of a path, in new memory; NULL: out of memory. */
 static char *folder_of(const char *path)
@@ -197,7 +177,7 @@ bool leat_files_same(const char *a, const char *b)
     return same;
 }
 
-int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err)
+int leat_files_check(const char *path, const leat_file_kind *kind, leat_error *err)
 {
     leat_format_error why;
     leat_atomic_file *file;
@@ -208,7 +188,11 @@ int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *
     leat_atomic_file_close(&file);
     if (rc < 0)
         return leat_files_fail(err, &why);
-    return kind ? check_kind(path, kind, err) : LEAT_OK;
+    if (!kind || leat_file_kind_may_replace(path, kind))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "%s: exists and is not %s; choose another name, or remove it", path,
+                     kind->what);
 }
 
 int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err)

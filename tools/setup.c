@@ -8,6 +8,7 @@
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
+#include "formats/visible.h"
 #include "formats/whole_file.h"
 #include "host.h"
 #include "print/terminal.h"
@@ -137,7 +138,7 @@ static int64_t spans_of_thread(const leat_config *config)
 int leat_setup_same_class(const char *section, int64_t i, const char *name, const char *trained,
                           leat_error *err)
 {
-    if (strcmp(name, trained) == 0)
+    if (leat_visible_same(name, trained))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "%s: class %lld is '%s' there, but '%s' in the source of training, so the "
@@ -200,16 +201,13 @@ void leat_setup_say_left_out(const leat_plan *plan, const char *where)
             leat_figure_count((uint64_t)leat_plan_get_info(plan)->n_samples).text);
 }
 
-static const leat_files_kind trace = { "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
-                                       0 };
-
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
     char text[64];
     char *end = text;
     if (!path)
         return LEAT_OK;
-    int rc = leat_files_check(path, &trace, err);
+    int rc = leat_files_check(path, &leat_file_kind_trace, err);
     if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0) {
         snprintf(text, sizeof text, "engine.spans=%lld", (long long)spans_of_thread(config));
         rc = leat_config_set_as(config, text, "--trace", err);
@@ -228,11 +226,7 @@ int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, in
     if (!loader || !path)
         return rc;
     leat_error *const why = rc < 0 ? NULL : err;
-    int written = leat_files_check(path, &trace, why); /* the run may have made that file */
-    if (written == LEAT_OK)
-        written = leat_loader_trace_write(loader, path, why);
-    else
-        leat_fail_in(why, written, "--trace: ");
+    const int written = leat_loader_trace_write(loader, path, why);
     if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
         fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; open it in https://ui.perfetto.dev\n",
                 path, leat_figure_bytes((double)status.st_size).text);

@@ -44,7 +44,7 @@ typedef struct leat_score_class {
     uint64_t samples, predicted, right; /* of that class; predicted as it; both */
     double precision;                   /* right / predicted; NaN if never predicted */
     double recall;                      /* right / samples; NaN if there is no sample */
-    double f1;                          /* harmonic mean of both; NaN if one of them is */
+    double f1;  /* 2 right / (samples + predicted); NaN if there is no sample */
     double auc; /* NaN if no sample is of the class, if all are, or if `auc` was not asked for */
 } leat_score_class;
 

@@ -110,8 +110,8 @@ LEAT_API void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out
  * chrome://tracing: JSON of the Trace Event Format, a row per worker and for the consumer, the
  * reader, the copies and the steps, with batch and record numbers. Each thread keeps its newest
  * engine.spans spans. Cheap stages appear only for the timed samples.
- * path     the file appears whole or not at all
- * returns  LEAT_OK; LEAT_E_IO; LEAT_E_NOMEM
+ * path     the file appears whole or not at all; it may replace a trace or an empty file
+ * returns  LEAT_OK; LEAT_E_ARGUMENT: another file is there; LEAT_E_IO; LEAT_E_NOMEM
  * threads  any, also while the loader runs */
 LEAT_API int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err);
 

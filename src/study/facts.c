@@ -3,6 +3,7 @@
  * facts.c: the numbers of an arm for its verdict. doctor.c and compare.c call it. */
 #include "facts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +82,19 @@ void leat_facts_split(leat_facts *out, const leat_arm_input *apart)
         }
         i += n - 1;
     }
+}
+
+double leat_facts_decoding(const leat_facts *f)
+{
+    double all = 0, decode = 0;
+    for (int32_t i = 0; i < f->n_stages; i++) {
+        const leat_stage_fact *const stage = &f->stages[i];
+        if (stage->does == LEAT_DOES_DECODE_AND_OPS && stage->wall_ns > 0)
+            return (double)NAN;
+        all += stage->wall_ns;
+        decode += stage->does == LEAT_DOES_DECODE ? stage->wall_ns : 0;
+    }
+    return decode / fmax(all, 1);
 }
 
 const leat_stage_fact *leat_facts_slowest(const leat_facts *f)

@@ -75,6 +75,9 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out);
  * engine.fuse off. */
 void leat_facts_split(leat_facts *facts, const leat_arm_input *apart);
 
+/* Part of the stages' time that decoding takes. NAN: the ops behind a decoder are one stage with it. */
+double leat_facts_decoding(const leat_facts *facts);
+
 /* --- the forecast: the step of a job, predicted from the capacities of its parts --- */
 
 /* Times per step, ns; 0: not known, or no such part. */

@@ -96,6 +96,9 @@ leat_forecast leat_forecast_of(const leat_facts *f)
 
 /* --- shares ---------------------------------------------------------------------------------- */
 
+static const double ROUNDING =
+    1e-12; /* less than any measured share: what sums and differences leave of 0 */
+
 /* Moves at most `wanted` from a share. Returns how much. */
 static double take(double *from, double wanted)
 {
@@ -150,4 +153,6 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
     s[LEAT_SHARE_PLACEMENT] = placed;
     s[LEAT_SHARE_OTHER_HOST] = host + start;
     s[LEAT_SHARE_UNKNOWN] = inside;
+    for (int i = 0; i < LEAT_N_SHARES; i++)
+        s[i] = fabs(s[i]) < ROUNDING ? 0 : s[i];
 }

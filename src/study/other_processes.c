@@ -177,7 +177,8 @@ int64_t leat_other_processes_descendants_ns(const char *root)
 double leat_other_processes_throttled(const leat_usage *from, const leat_usage *to)
 {
     const int64_t ns = to->throttled_ns - from->throttled_ns, wall = to->at_ns - from->at_ns;
-    return ns > 0 && wall > 0 ? (double)ns / (double)wall : 0;
+    const double cpus = ns > 0 && wall > 0 ? (double)ns / (double)wall : 0;
+    return cpus < to->n_cpus ? cpus : to->n_cpus; /* two levels that stop at once count twice */
 }
 
 double leat_other_processes_taken(const leat_usage *from, const leat_usage *to)

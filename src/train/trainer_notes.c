@@ -102,7 +102,7 @@ static void note_idle(leat_trainer *trainer, const leat_config *config, const le
 void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                         const leat_train_options *options, const leat_trainer_feed *feed)
 {
-    note_input(trainer, feed->input_name);
+    note_input(trainer, feed->names[0]);
     note_average(trainer);
     note_idle(trainer, config, node, options, feed);
 }

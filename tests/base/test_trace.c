@@ -308,6 +308,22 @@ TEST(written_while_it_runs)
     close_loader_and_plan(&loader, &plan);
 }
 
+TEST(another_file_is_not_replaced)
+{
+    leat_error err;
+    leat_plan *plan = plan_of("{threads: 1}");
+    leat_loader *loader = open_loader(plan, NULL);
+    const char *const path = in_folder("notes.txt");
+    write_whole(path, "mine", 4);
+    assert_int_equal(leat_loader_trace_write(loader, path, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "notes.txt: exists and is not a trace"));
+    write_whole(path, "", 0);
+    check(leat_loader_trace_write(loader, path, &err), &err);
+    check(leat_loader_trace_write(loader, path, &err), &err);
+    unlink(path);
+    close_loader_and_plan(&loader, &plan);
+}
+
 TEST(a_folder_that_is_not_there)
 {
     leat_error err;

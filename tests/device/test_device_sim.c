@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_device_sim.c: the arithmetic of the simulated accelerator. Most tests put a long kernel in
- * front of what they look at: everything behind it is then computed from its end, to the ns. */
+ * front of what they look at: everything behind it is then computed from its end, to the ns. A test
+ * that enqueued something after that end, as the machine had no time for it, runs again behind a longer kernel. */
 #include "base/clock.h"
 #include "device/device_sim.h"
 #include "fixtures/unit.h"
 #include "leat/rng.h"
 
-enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };
+enum { MS = 1000000, N_STREAMS = 3, TRIES = 7 };
 
 /* 1 byte takes 1 ns to copy, 2 ns when pageable; 1 flop 1 ns; 1 byte of memory 0.1 ns. */
 #define PLAIN                                                                                      \
@@ -40,6 +41,44 @@ static void bench_close(bench *b)
     leat_device_close(&b->device);
 }
 
+/* --- behind a long kernel -------------------------------------------------------------------- */
+
+static int64_t lead_ns, lead_end_ns; /* its length; its end, in the try that runs */
+static bool is_late;
+
+/* Runs a test until everything was enqueued before the long kernel ended. */
+static void behind_lead(void (*test)(void))
+{
+    lead_ns = 60 * MS;
+    for (int i = 0; i == 0 || is_late; i++) {
+        assert_true(i < TRIES); /* 7 s for some calls */
+        lead_ns *= 2;
+        is_late = false;
+        test();
+    }
+}
+
+#define TEST_BEHIND_LEAD(name)                                                                     \
+    static void name##_once(void);                                                                 \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        behind_lead(name##_once);                                                                  \
+    }                                                                                              \
+    static void name##_once(void)
+
+/* Whether all calls so far came before the end of the long kernel; else the test runs again. */
+static bool in_time(void)
+{
+    is_late |= leat_clock_ns() >= lead_end_ns;
+    return !is_late;
+}
+
+static void assert_ns(int64_t ns, int64_t want)
+{
+    if (in_time())
+        assert_int_equal(ns, want);
+}
+
 /* End of the stream's work so far. On this device it is known when it is enqueued. */
 static int64_t end_of(const bench *b, int stream)
 {
@@ -50,11 +89,11 @@ static int64_t end_of(const bench *b, int stream)
 /* Fills the compute engine for a while and makes all streams wait for its end. */
 static int64_t lead(const bench *b)
 {
-    leat_device_sim_busy(b->stream[0], LEAD_NS);
-    const int64_t end_ns = end_of(b, 0);
+    leat_device_sim_busy(b->stream[0], lead_ns);
+    lead_end_ns = end_of(b, 0);
     for (int i = 1; i < N_STREAMS; i++)
         b->table->stream_wait(b->stream[i], b->event);
-    return end_ns;
+    return lead_end_ns;
 }
 
 static void copy_in(const bench *b, int stream, void *to, const void *from, size_t bytes)
@@ -64,7 +103,7 @@ static void copy_in(const bench *b, int stream, void *to, const void *from, size
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
-TEST(a_kernel_takes_what_its_roof_says)
+TEST_BEHIND_LEAD(a_kernel_takes_what_its_roof_says)
 {
     static const struct {
         double flops, bytes;
@@ -82,29 +121,32 @@ TEST(a_kernel_takes_what_its_roof_says)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const leat_sim_work work = leat_device_sim_work(b.stream[0]);
         assert_int_equal(leat_device_sim_kernel(b.stream[0], cases[i].flops, cases[i].bytes), 0);
-        assert_int_equal(end_of(&b, 0) - end_ns, cases[i].ns);
+        assert_ns(end_of(&b, 0) - end_ns, cases[i].ns);
         assert_int_equal(leat_device_sim_work(b.stream[0]).work_ns - work.work_ns, cases[i].ns);
         end_ns = end_of(&b, 0);
     }
     bench_close(&b);
 }
 
-TEST(the_host_issues_one_kernel_at_a_time)
+/* Here all stand behind the launch of the first kernel. A caller that is held up until kernels run is always late. */
+TEST_BEHIND_LEAD(the_host_issues_one_kernel_at_a_time)
 {
+    const int64_t launch_ns = lead_ns / 8;
+    char name[80];
     bench b;
-    bench_open(&b, "sim:{launch_ns: 15000000, kernel_min_ns: 1000}");
+    snprintf(name, sizeof name, "sim:{launch_ns: %lld, kernel_min_ns: 1000}", (long long)launch_ns);
+    bench_open(&b, name);
     const int64_t before_ns = leat_clock_ns();
     leat_device_sim_busy(b.stream[0], 0);
-    const int64_t first_ns = end_of(&b, 0);
-    assert_true(first_ns >= before_ns + 15 * MS);
+    const int64_t first_ns = lead_end_ns = end_of(&b, 0);
+    assert_true(first_ns >= before_ns + launch_ns);
     for (int i = 1; i < 6; i++)
         leat_device_sim_kernel(b.stream[i % 2], 0, 0);
-    assert_int_equal(end_of(&b, 1) - first_ns, 5 * 15 * MS + 1000);
-    assert_true(leat_clock_ns() < end_of(&b, 1)); /* the caller was not held up */
+    assert_ns(end_of(&b, 1) - first_ns, 5 * launch_ns + 1000);
     bench_close(&b);
 }
 
-TEST(all_streams_share_one_compute_engine)
+TEST_BEHIND_LEAD(all_streams_share_one_compute_engine)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -112,7 +154,7 @@ TEST(all_streams_share_one_compute_engine)
     for (int i = 0; i < N_STREAMS; i++)
         leat_device_sim_busy(b.stream[i], MS);
     for (int i = 0; i < N_STREAMS; i++)
-        assert_int_equal(end_of(&b, i) - end_ns, (i + 1) * MS);
+        assert_ns(end_of(&b, i) - end_ns, (i + 1) * MS);
     bench_close(&b);
 }
 
@@ -120,7 +162,7 @@ TEST(all_streams_share_one_compute_engine)
 
 static uint8_t here[8 * MS], there[8 * MS];
 
-TEST(copies_share_an_engine_and_overlap_with_kernels)
+TEST_BEHIND_LEAD(copies_share_an_engine_and_overlap_with_kernels)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -129,14 +171,14 @@ TEST(copies_share_an_engine_and_overlap_with_kernels)
     copy_in(&b, 2, there + MS, here, 2 * MS);
     leat_device_sim_busy(b.stream[0], 2 * MS);
     assert_int_equal(b.table->copy_to_host(b.stream[0], here + 4 * MS, there + 4 * MS, MS), 0);
-    assert_int_equal(end_of(&b, 1) - end_ns, MS + 7000);
-    assert_int_equal(end_of(&b, 2) - end_ns, 3 * MS + 2 * 7000);
-    assert_int_equal(end_of(&b, 0) - end_ns, 3 * MS + 7000); /* the other direction was free */
+    assert_ns(end_of(&b, 1) - end_ns, MS + 7000);
+    assert_ns(end_of(&b, 2) - end_ns, 3 * MS + 2 * 7000);
+    assert_ns(end_of(&b, 0) - end_ns, 3 * MS + 7000); /* the other direction was free */
     bench_close(&b);
 }
 
 /* Each byte is read and written, at 10 bytes per ns, while another batch comes from the host. */
-TEST(a_copy_on_the_device_is_no_transfer)
+TEST_BEHIND_LEAD(a_copy_on_the_device_is_no_transfer)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -144,14 +186,14 @@ TEST(a_copy_on_the_device_is_no_transfer)
     copy_in(&b, 1, there, here, MS);
     memset(there + 2 * MS, 7, MS);
     assert_int_equal(b.table->copy_on_device(b.stream[0], there + 4 * MS, there + 2 * MS, MS), 0);
-    assert_int_equal(end_of(&b, 1) - end_ns, MS + 7000);
-    assert_int_equal(end_of(&b, 0) - end_ns, MS / 5 + 7000);
+    assert_ns(end_of(&b, 1) - end_ns, MS + 7000);
+    assert_ns(end_of(&b, 0) - end_ns, MS / 5 + 7000);
     assert_int_equal(b.table->stream_sync(b.stream[0], NULL), LEAT_OK);
     assert_memory_equal(there + 4 * MS, there + 2 * MS, MS);
     bench_close(&b);
 }
 
-TEST(a_kernel_waits_for_its_copy_and_covers_the_next)
+TEST_BEHIND_LEAD(a_kernel_waits_for_its_copy_and_covers_the_next)
 {
     enum { COPY = 2 * MS, STEP = 3 * MS };
     bench b;
@@ -164,7 +206,7 @@ TEST(a_kernel_waits_for_its_copy_and_covers_the_next)
         b.table->event_record(copied, b.stream[1]);
         b.table->stream_wait(b.stream[0], copied);
         leat_device_sim_busy(b.stream[0], STEP);
-        assert_int_equal(end_of(&b, 0) - end_ns, COPY + 7000 + (i + 1) * STEP);
+        assert_ns(end_of(&b, 0) - end_ns, COPY + 7000 + (i + 1) * STEP);
     }
     b.table->event_close(copied);
     bench_close(&b);
@@ -184,7 +226,7 @@ TEST(pageable_copies_hold_the_caller)
     bench_close(&b);
 }
 
-TEST(a_slot_rewritten_too_early_is_seen)
+TEST_BEHIND_LEAD(a_slot_rewritten_too_early_is_seen)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -192,13 +234,13 @@ TEST(a_slot_rewritten_too_early_is_seen)
     memset(here, 1, 1000);
     copy_in(&b, 0, there, here, 1000);
     memset(here, 2, 1000);
+    const bool is_early = in_time();
     b.table->stream_sync(b.stream[0], NULL);
-    assert_int_equal(there[0], 2);
-    assert_int_equal(there[999], 2);
+    assert_true(!is_early || (there[0] == 2 && there[999] == 2));
     bench_close(&b);
 }
 
-TEST(copies_can_be_time_alone)
+TEST_BEHIND_LEAD(copies_can_be_time_alone)
 {
     bench b;
     bench_open(&b, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 0, copy_data: false}");
@@ -206,7 +248,7 @@ TEST(copies_can_be_time_alone)
     memset(here, 1, 1000);
     memset(there, 3, 1000);
     copy_in(&b, 0, there, here, 1000);
-    assert_int_equal(end_of(&b, 0) - end_ns, 1000);
+    assert_ns(end_of(&b, 0) - end_ns, 1000);
     b.table->stream_sync(b.stream[0], NULL);
     assert_int_equal(there[0], 3);
     bench_close(&b);
@@ -269,7 +311,7 @@ static void model_step(struct model *m, const bench *b, leat_event **events, lea
     }
 }
 
-TEST(random_work_agrees_with_a_model)
+TEST_BEHIND_LEAD(random_work_agrees_with_a_model)
 {
     bench b;
     leat_event *events[N_STREAMS];
@@ -285,7 +327,7 @@ TEST(random_work_agrees_with_a_model)
         for (int i = 0; i < 300; i++)
             model_step(&m, &b, events, &rng);
         for (int i = 0; i < N_STREAMS; i++)
-            assert_int_equal(end_of(&b, i), m.tail[i]);
+            assert_ns(end_of(&b, i), m.tail[i]);
         for (int i = 0; i < N_STREAMS; i++) {
             b.table->stream_sync(b.stream[i], NULL);
             assert_true(leat_clock_ns() >= m.tail[i]);
@@ -296,7 +338,7 @@ TEST(random_work_agrees_with_a_model)
 }
 
 /* More work waiting than the device has room for at first. */
-TEST(a_long_queue_is_kept_in_order)
+TEST_BEHIND_LEAD(a_long_queue_is_kept_in_order)
 {
     enum { N = 1000 };
     static uint8_t to[N];
@@ -307,6 +349,7 @@ TEST(a_long_queue_is_kept_in_order)
     for (int i = 0; i < N; i++)
         copy_in(&b, i % N_STREAMS, to + i, i ? to + i - 1 : &from,
                 1); /* each from the one before */
+    in_time();
     for (int i = 0; i < N_STREAMS; i++)
         b.table->stream_sync(b.stream[i], NULL);
     for (int i = 0; i < N; i++)

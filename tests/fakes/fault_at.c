@@ -81,6 +81,13 @@ VISIBLE int rename(const char *from, const char *to)
     return fails("rename") ? -1 : call(from, to);
 }
 
+VISIBLE int renameat2(int at, const char *from, int to_at, const char *to, unsigned flags)
+{
+    int (*call)(int, const char *, int, const char *, unsigned);
+    find(&call, "renameat2");
+    return fails("rename") ? -1 : call(at, from, to_at, to, flags);
+}
+
 VISIBLE int unlink(const char *path)
 {
     int (*call)(const char *);

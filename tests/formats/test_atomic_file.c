@@ -73,6 +73,17 @@ static int faulty_rename(const char *from, const char *to)
     return fail_this_call() ? -1 : rename(from, to);
 }
 
+static int no_noreplace; /* 1: the file system does not know RENAME_NOREPLACE */
+
+static int faulty_renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+    if (no_noreplace) {
+        errno = EINVAL;
+        return -1;
+    }
+    return fail_this_call() ? -1 : renameat2(from, old, to, new, flags);
+}
+
 static int faulty_stat(const char *path, struct stat *st)
 {
     if (kind == NO_PROC && !strncmp(path, "/proc/", 6)) {
@@ -106,6 +117,7 @@ static ssize_t faulty_getrandom(void *to, size_t size, unsigned flags)
 #define close              faulty_close
 #define fsync              faulty_fsync
 #define rename             faulty_rename
+#define renameat2          faulty_renameat2
 #define getrandom          faulty_getrandom
 #define linkat             faulty_linkat
 #define pread              faulty_pread
@@ -116,6 +128,7 @@ static ssize_t faulty_getrandom(void *to, size_t size, unsigned flags)
 #undef close
 #undef fsync
 #undef rename
+#undef renameat2
 #undef getrandom
 #undef linkat
 #undef pread
@@ -395,6 +408,27 @@ TEST(a_link_stays_a_link)
     unlink(link);
     unlink(in_folder("target"));
     assert_int_equal(count_in_folder(), 0);
+}
+
+TEST(two_new_files_of_one_name)
+{
+    leat_format_error err;
+    leat_atomic_file *first, *second;
+    const char *const path = in_folder("new");
+    for (no_noreplace = 0; no_noreplace < 2; no_noreplace++) {
+        assert_int_equal(leat_atomic_file_open(&first, path, LEAT_ATOMIC_FILE_NEW, NULL), 0);
+        assert_int_equal(leat_atomic_file_open(&second, path, LEAT_ATOMIC_FILE_NEW, NULL), 0);
+        assert_int_equal(leat_atomic_file_write(first, "first", 5, NULL), 0);
+        assert_int_equal(leat_atomic_file_commit(first, NULL), 0);
+        assert_int_equal(leat_atomic_file_commit(second, &err), LEAT_FORMAT_IO);
+        assert_non_null(strstr(err.text, "another program has made this file meanwhile"));
+        leat_atomic_file_close(&first);
+        leat_atomic_file_close(&second);
+        assert_true(holds(path, "first", 5));
+        assert_int_equal(count_in_folder(), 1);
+        unlink(path);
+    }
+    no_noreplace = 0;
 }
 
 TEST(bare_name_goes_to_the_working_folder)

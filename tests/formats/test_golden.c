@@ -183,7 +183,7 @@ static int check_file(const char *path, const char *copy, const json_t *records)
     int rc, n_built = 0;
     uint64_t n = 0;
     assert_int_equal(leat_tfrecord_reader_open(&reader, path, 0, &err), LEAT_FORMAT_OK);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, copy, &err), LEAT_FORMAT_OK);
+    assert_int_equal(leat_tfrecord_writer_open(&writer, copy, 0, &err), LEAT_FORMAT_OK);
     for (; (rc = leat_tfrecord_reader_next(reader, &payload, &size, &err)) == LEAT_FORMAT_OK; n++) {
         check_record(payload, size, json_array_get(records, n));
         n_built += same_bytes_when_written(payload, size, json_array_get(records, n));

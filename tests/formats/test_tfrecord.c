@@ -106,7 +106,7 @@ static const uint8_t *data_of(size_t record)
 static int write_file(const char *path, leat_format_error *err)
 {
     leat_tfrecord_writer *writer;
-    int rc = leat_tfrecord_writer_open(&writer, path, err);
+    int rc = leat_tfrecord_writer_open(&writer, path, 0, err);
     if (rc < 0)
         return rc;
     for (size_t r = 0; r < N_SIZES && rc == LEAT_FORMAT_OK; r++) {
@@ -342,15 +342,17 @@ TEST(writer_that_gives_up)
 {
     leat_tfrecord_writer *writer;
     leat_format_error err;
-    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("none/x"), &err), LEAT_FORMAT_IO);
+    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("none/x"), 0, &err),
+                     LEAT_FORMAT_IO);
     assert_null(writer);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("given-up"), &err),
+    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("given-up"), 0, &err),
                      LEAT_FORMAT_OK);
     assert_int_equal(leat_tfrecord_writer_write(writer, "abc", 3, &err), LEAT_FORMAT_OK);
     assert_int_equal(leat_tfrecord_writer_size(writer), 19);
     leat_tfrecord_writer_close(&writer);
     assert_int_equal(count_in_folder(), 0);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("empty"), &err), LEAT_FORMAT_OK);
+    assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("empty"), 0, &err),
+                     LEAT_FORMAT_OK);
     assert_int_equal(leat_tfrecord_writer_commit(writer, &err), LEAT_FORMAT_OK);
     leat_tfrecord_writer_close(&writer);
     struct stat st;

@@ -164,6 +164,29 @@ TEST(yaml_reads_back)
         }
 }
 
+TEST(a_name_is_the_same_as_its_escapes)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } pairs[] = {
+        { "", "", true },
+        { "a\tb", "a\\x09b", true },
+        { "\377", "\\xff", true },
+        { "\377", "\376", false },
+        { "a", "ab", false },
+        { "ab", "a", false },
+        { "", "a", false },
+        { "caf\xc3\xa9", "caf\xc3\xa9", true },
+        { "caf\xc3\xa9", "caf\xc3\xa8", false },
+        { "na\xe2\x80\x8cme", "na\\u{200c}me", true },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_int_equal(leat_visible_same(pairs[i].a, pairs[i].b), pairs[i].same);
+        assert_int_equal(leat_visible_same(pairs[i].b, pairs[i].a), pairs[i].same);
+    }
+}
+
 /* Other readers of YAML must read a name as a text. */
 TEST(names_are_texts)
 {

@@ -28,7 +28,7 @@ static void set_up(void)
     EXPECT(mkdtemp(fuzz_folder));
     snprintf(data_path, sizeof data_path, "%s/d.tfrecord", fuzz_folder);
     snprintf(side_path, sizeof side_path, "%s/d.tfrecord.idx", fuzz_folder);
-    EXPECT(leat_tfrecord_writer_open(&writer, data_path, NULL) == LEAT_FORMAT_OK);
+    EXPECT(leat_tfrecord_writer_open(&writer, data_path, 0, NULL) == LEAT_FORMAT_OK);
     for (size_t r = 0; r < N_RECORDS; r++) {
         EXPECT(leat_tfrecord_writer_write(writer, "abcdefg", r % 8, NULL) == LEAT_FORMAT_OK);
         truth[r + 1] = leat_tfrecord_writer_size(writer);

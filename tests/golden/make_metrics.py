@@ -24,7 +24,7 @@ def one(yes, said, score):
         return [metrics.precision_score(yes, said) if said.any() else numpy.nan, numpy.nan, numpy.nan, numpy.nan]
     auc = metrics.roc_auc_score(yes, score) if not yes.all() else numpy.nan
     if not said.any():
-        return [numpy.nan, 0, numpy.nan, auc]
+        return [numpy.nan, 0, metrics.f1_score(yes, said, zero_division=0), auc]
     return [metrics.precision_score(yes, said), metrics.recall_score(yes, said), metrics.f1_score(yes, said), auc]
 
 

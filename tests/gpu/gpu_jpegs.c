@@ -121,7 +121,7 @@ int gpu_jpegs_write(const gpu_jpegs *what, char path[64], leat_error *err)
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "no file in /tmp");
     close(fd);
-    int rc = leat_tfrecord_writer_open(&file, path, &why);
+    int rc = leat_tfrecord_writer_open(&file, path, 0, &why);
     for (int i = 0; i < what->n && rc == 0; i++)
         rc = put(what, i, builder, file, &why);
     if (rc == 0)

@@ -312,6 +312,7 @@ TEST(trainers)
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
     REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
+    REFUSED(leat_trainer_open_evaluation(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));
     REFUSED(leat_loader_check(NULL, NULL, &err));
     assert_null(leat_trainer_get_info(NULL));

@@ -15,6 +15,7 @@ import os
 import pathlib
 import pickle
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import textwrap
 import threading
 import time
 import unittest
+import zlib
 
 import numpy as np
 
@@ -57,6 +59,14 @@ class Copied:
 
     def __dlpack__(self, **words):
         return self.tensor.__dlpack__(**{**words, "copy": True})
+
+
+def one_pixel():
+    """A PNG."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(bytes(4))) + chunk(b"IEND", b""))
 
 
 def resident():
@@ -226,12 +236,26 @@ class Delivery(unittest.TestCase):
                     self.assertEqual("digest" in next(iter(parts[0])).info, "digest" in next(iter(built.loader())).info)
                     self.assertRaisesRegex(leat.ConfigError, "rank", built.loader, rank=3, ranks=3)
 
+    def test_a_rank_and_ranks_from_elsewhere(self):
+        """One of them may be in the config, in `set`, or among the options of the engine."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            engine = {"rank": 1, "ranks": 2}
+            loaders = [leat.Loader(config, set={"engine.rank": 1}, ranks=2),
+                       leat.Loader({**config, "engine": {"rank": 1}}, ranks=2),
+                       leat.Loader({**config, "engine": {"ranks": 2}}, rank=1),
+                       leat.from_arrays({"x": X}, engine=engine).batch(BATCH).loader(ranks=2),
+                       leat.from_arrays({"x": X}, engine=engine).batch(BATCH).loader(rank=1)]
+            self.assertEqual([(loader.plan["rank"], loader.plan["ranks"]) for loader in loaders], [(1, 2)] * len(loaders))
+
     def test_map_and_tuples(self):
         loader = arrays().map(lambda b: {**b, "z": b["x"] * 2}).map(lambda b: b["z"].sum())
         self.assertEqual(len(loader), N)
         self.assertAlmostEqual(float(sum(loader)), float(X.sum()) * 2)
         x, y = next(iter(arrays().as_tuples("x", "y")))
         np.testing.assert_array_equal(x, X[y])
+        x, y = next(iter(arrays().map(lambda b: {**b, "x": b["x"] * 2}).as_tuples("x", "y")))
+        np.testing.assert_array_equal(x, X[y] * 2)
         self.assertEqual(loader.state_dict()["next_batch"], N)
         with arrays().map(len) as loader:
             self.assertEqual(list(loader), [2] * N)
@@ -256,6 +280,40 @@ class Delivery(unittest.TestCase):
             loader.trace(os.path.join(folder, "trace.json"))
             with open(os.path.join(folder, "trace.json")) as f:
                 self.assertTrue(json.load(f))
+            with open(os.path.join(folder, "mine"), "w") as f:
+                f.write("mine")
+            with self.assertRaisesRegex(ValueError, "mine: exists and is not a trace"):
+                loader.trace(f.name)
+
+    def test_classes_of_any_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (b"\xffa", b"\xfea"):
+                path = os.path.join(os.fsencode(folder), name)
+                os.mkdir(path)
+                with open(os.path.join(path, b"x.png"), "wb") as f:
+                    f.write(one_pixel())
+            loader = leat.from_images(folder).map(["decode_png", {"resize": [1, 1]}]).batch(2).loader()
+            self.assertEqual(loader.plan["classes"], ["\\xfea", "\\xffa"])
+
+    def test_texts_that_are_cut_or_of_any_bytes(self):
+        """Names in notes, in messages of records and in paths of the config end wherever there is no more room."""
+        for length in range(20, 60):
+            name = "x" * (length % 3) + "\u753b" * length  # of three bytes each
+            with self.subTest(length), tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "cat"))
+                for file in (f"cat/{name}.png", f"{name}.png"):
+                    with open(os.path.join(folder, file), "wb") as f:
+                        f.write(b"\x89PNG\r\n\x1a\n, but no picture")
+                with open(os.path.join(os.fsencode(folder), b"\xff.png"), "wb") as f:
+                    f.write(b"of no class")
+                loader = leat.Loader({"source": {"images": folder},
+                                      "pipeline": [{"map": ["decode_png", {"resize": 8}]}, {"on_error": "mask"}, {"batch": 1}]})
+                self.assertRegex(loader.plan["notes"][0], "left out: 2 files.*\u753b")
+                list(loader)
+                self.assertIn("x" * (length % 3) + "\u753b", loader.errors()[0]["message"])
+                with self.assertRaises(leat.ConfigError) as caught:
+                    leat.Loader({"source": {"images": folder}, "pipeline": [{"batch": {"size": 1, name: 1}}]})
+                self.assertIn("\u753b", caught.exception.path)
 
 
 def take(loader, n):
@@ -722,7 +780,7 @@ class Processes(unittest.TestCase):
         self.assertEqual((out.returncode, out.stdout), (0, "end\n"), out.stderr)
 
     def test_interrupted(self):
-        """Ctrl-C ends a loop within 0.2 s, and the loader goes on afterwards."""
+        """Ctrl-C ends a loop, within 0.2 s if times are judged, and the loader goes on afterwards."""
         out = run_python("""
             import os, signal, sys, threading, time, tempfile, leat_data as leat, numpy as np
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
@@ -740,7 +798,7 @@ class Processes(unittest.TestCase):
             except KeyboardInterrupt:
                 took = time.monotonic() - slow[0]
             n = sum(1 for _ in loader)
-            print(took < 0.2, n)
+            print(took < (0.2 if "LEAT_TEST_TIMES" in os.environ else 10), n)
         """)
         self.assertEqual((out.returncode, out.stdout), (0, "True 1\n"), out.stderr)
 

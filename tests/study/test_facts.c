@@ -73,3 +73,24 @@ TEST(without_their_times_they_stay_one)
     assert_int_equal(f.n_stages, 1);
     expect_stage(&f, 0, fused, 100, 80);
 }
+
+/* The same part whether the decoder is one with the ops behind it or not. Not known before they are told apart. */
+TEST(decoding_is_the_same_part_with_fused_ops)
+{
+    leat_facts plain = facts_of(10, 10, 5), fused = plain;
+    leat_arm_input apart = { .n_stages = 0 };
+    set_stage(&plain, 0, "read", 10, 3);
+    assert_true(leat_facts_decoding(&plain) == 0);
+    set_stage(&plain, 1, "image: decode_jpeg", 60, 50);
+    set_stage(&plain, 2, "image: resize", 20, 20);
+    set_stage(&plain, 3, "depth: decode_png", 10, 10);
+    assert_true(fabs(leat_facts_decoding(&plain) - 0.7) < 1e-9);
+    set_stage(&fused, 0, "read", 10, 3);
+    set_stage(&fused, 1, "image: decode_jpeg to resize", 80, 70);
+    set_stage(&fused, 2, "depth: decode_png", 10, 10);
+    assert_true(isnan(leat_facts_decoding(&fused)));
+    add_stage(&apart, "image: decode_jpeg", 3000, 2500);
+    add_stage(&apart, "image: resize", 1000, 1000);
+    leat_facts_split(&fused, &apart);
+    assert_true(fabs(leat_facts_decoding(&fused) - 0.7) < 1e-9);
+}

@@ -65,6 +65,16 @@ static void put(const char *root, const char *name, const char *text)
     fclose(file);
 }
 
+/* Groups in groups that are stopped at once count each; more than all CPUs were not stopped. */
+TEST(no_more_than_all_cpus_are_stopped)
+{
+    const leat_usage from = { .n_cpus = 2 };
+    leat_usage to = { .n_cpus = 2, .at_ns = 1000, .throttled_ns = 1500 };
+    assert_true(leat_other_processes_throttled(&from, &to) == 1.5);
+    to.throttled_ns = 4000;
+    assert_true(leat_other_processes_throttled(&from, &to) == 2);
+}
+
 /* The group of the process may lie anywhere below the mount, and any level may have the limit. */
 TEST(a_limit_of_any_level_stops_this_process)
 {

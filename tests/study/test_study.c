@@ -38,27 +38,24 @@ static void compare(const char *device, const char *vary, const leat_compare_opt
     }
 }
 
+/* test_compare.c has the figures of both arms from planted times. */
 TEST(prefetch_takes_the_wait_for_input_away)
 {
     const leat_compare_options options = { .rounds = 5, .steps = 20 };
     const leat_compare_arm *without = &result.arms[0], *with = &result.arms[1];
-    /* A busy machine adds idle time of its own to both arms; one of some attempts is good enough. */
-    for (int attempt = 0; attempt < 8; attempt++) {
-        compare("sim:{kernel_min_ns: 500000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
-                &options);
-        if (with->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
-            break;
-    }
+    compare("sim:{kernel_min_ns: 500000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
+            &options);
     assert_int_equal(result.n_arms, 2);
     /* Without prefetch a step waits for the sleeps of all its rows, 4 ms of two threads. */
     assert_true(without->meter.input_wait * (double)without->meter.wall_ns >=
                 (double)without->meter.n_steps * BATCH / 2 * 1e6);
-    assert_true(with->idle.value < without->idle.value);
-    assert_true(with->meter.input_wait < without->meter.input_wait);
+    assert_true(!unit_judges_times() || (with->idle.value < without->idle.value &&
+                                         with->meter.input_wait < without->meter.input_wait));
     assert_non_null(strstr(without->sentence, "simulated"));
     assert_non_null(strstr(result.summary, "(simulated)"));
-    if (without->verdict.kind == LEAT_VERDICT_INPUT_BOUND &&
-        with->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND) {
+    if (unit_judges_times()) {
+        assert_int_equal(without->verdict.kind, LEAT_VERDICT_INPUT_BOUND);
+        assert_int_equal(with->verdict.kind, LEAT_VERDICT_COMPUTE_BOUND);
         assert_non_null(strstr(result.summary, "pipeline.prefetch.batches=2 makes training"));
         assert_non_null(strstr(result.summary, "device idle falls from"));
     }

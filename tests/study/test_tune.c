@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tune.c: tuning finds what was planted: samples that sleep, on a simulated device. */
+ * test_tune.c: tuning tries what was planted, and with LEAT_TEST_TIMES finds it: samples that sleep, on a simulated device.
+ * test_tune_lines.c has what it finds of planted times. */
+#include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fixtures/engine_fixture.h"
@@ -48,18 +53,49 @@ static bool has(const char *line)
     return false;
 }
 
+static bool has_tried(const char *part)
+{
+    for (int32_t i = 0; i < result.n_tried; i++)
+        if (strstr(result.tried[i].set, part))
+            return true;
+    return false;
+}
+
+/* Threads that sleep as the op `sleep` does. */
+static _Atomic int n_asleep, most_asleep;
+
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                    struct timespec *remain)
+{
+    const int n = ++n_asleep;
+    int most = most_asleep;
+    while (n > most && !atomic_compare_exchange_weak(&most_asleep, &most, n))
+        ;
+    const long rc = syscall(SYS_clock_nanosleep, clock, flags, time, remain);
+    const int code = errno;
+    n_asleep--;
+    return rc == 0 ? 0 : code;
+}
+
 /* One worker sleeps 8 ms per batch; many of them sleep at the same time. */
 TEST(sleeping_samples_get_more_threads)
 {
     leat_config *config = make_config("1", "1", ", {prefetch: 2}");
     leat_error err;
     char text[32];
+    most_asleep = 0;
     tune(config, 20);
+    assert_true(has_tried("engine.threads=") && most_asleep > 1);
+    assert_non_null(strstr(result.sentence, "simulated"));
+    assert_true(result.n_set ? result.speedup.low > 1 : result.speedup.value == 1);
+    if (!unit_judges_times()) {
+        leat_config_close(&config);
+        return;
+    }
     assert_true(result.n_set >= 1);
     assert_true(has("engine.threads="));
     assert_true(result.speedup.low > 1.5);
     assert_non_null(strstr(result.sentence, "times as fast"));
-    assert_non_null(strstr(result.sentence, "simulated"));
     check(leat_tune_apply(&result, config, &err), &err);
     check(leat_config_get(config, "engine.threads", text, sizeof text, &err), &err);
     assert_true(atoi(text) > 1);
@@ -71,8 +107,10 @@ TEST(prefetch_is_found)
 {
     leat_config *config = make_config("0.5", "1", ", {prefetch: 0}");
     tune(config, 20);
-    assert_true(has("pipeline.prefetch.batches=") || has("engine.threads="));
-    assert_true(result.speedup.low > 1.1);
+    assert_true(has_tried("engine.threads="));
+    assert_true(!unit_judges_times() ||
+                ((has("pipeline.prefetch.batches=") || has("engine.threads=")) &&
+                 result.speedup.low > 1.1));
     leat_config_close(&config);
 }
 
@@ -83,8 +121,9 @@ TEST(noise_is_no_gain)
     check(leat_config_set(config, "train.device=sim:{kernel_min_ns: 2000000, launch_ns: 0}", NULL),
           &(leat_error){ 0 });
     tune(config, 10);
-    /* A busy machine may make the config's own arm slow; that is no gain of a third. */
-    assert_true(result.n_set == 0 ? result.speedup.value == 1 : result.speedup.low < 1.3);
+    /* Noise of half a second of other programs may be a gain of a few percent, which test_tune_lines.c has. */
+    assert_true(result.n_set == 0 ? result.speedup.value == 1 : result.speedup.low > 1);
+    assert_true(!unit_judges_times() || result.speedup.low < 1.3);
     if (!result.n_set)
         assert_non_null(strstr(result.sentence, "leave it as it is"));
     leat_config_close(&config);

@@ -14,7 +14,7 @@ enum { N_RECORDS = 64, BATCH = 8 };
 static leat_config *make_config(const char *ops)
 {
     return record_file_config(
-        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, prefetch]\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, {prefetch: 0}]\n"
         "train:\n  model: [{dense: %d}]\n",
         ops, BATCH, N_RECORDS);
 }
@@ -22,7 +22,8 @@ static leat_config *make_config(const char *ops)
 static leat_whatif_result result;
 
 /* One thread makes at most 500 samples per second, and sleeps nearly all the time: 2 and 4 threads can be
- * measured on any machine. The device takes 8 samples in at least 4 kernels of 0.1 ms. */
+ * measured on any machine. Nothing is made before it is asked for, so that no run can show more than that. The device takes
+ * 8 samples in at least 4 kernels of 0.1 ms. */
 TEST(threads_that_sleep_are_measured_beyond_the_cores)
 {
     static const int32_t threads[] = { 1, 4, 100 };
@@ -44,7 +45,7 @@ TEST(threads_that_sleep_are_measured_beyond_the_cores)
         assert_int_equal(row->simulated, 1);
         assert_int_equal(row->predicted, i % 3 == 2);
         assert_true(row->loader.value > 0 && row->loader.low <= row->loader.high);
-        assert_true(row->predicted || row->loader.value <= 500. * row->threads * 1.3);
+        assert_true(row->predicted || row->loader.value <= 500. * row->threads);
         assert_true(row->idle >= 0 && row->idle < 1 && row->step > 0 && row->copy > 0);
         assert_true(row->threads_needed > 1 && row->bytes_per_s_needed > 0);
     }
@@ -90,17 +91,18 @@ static leat_config *pictures_config(const char *file, const char *stages, const 
 }
 
 /* What decoding takes is known, too, where one function decodes, crops and normalises, as without that function: also
- * beside an op that is no part of it. */
+ * beside an op that is no part of it. How much that is depends on what else the machine does; the sleep keeps it from being
+ * all. test_facts.c has it of planted times. */
 TEST(records_of_pixels_are_predicted_with_fused_ops_too)
 {
     static const char *const ops[] = {
-        "decode_jpeg, random_crop: {size: [112, 112]}, random_rotation: {degrees: 20}",
-        "decode_jpeg, resize: [112, 112], random_flip, normalize: {}, random_contrast: {}"
+        "decode_jpeg, random_crop: {size: [112, 112]}, random_rotation: {degrees: 20}, sleep: 5",
+        "decode_jpeg, resize: [112, 112], random_flip, normalize: {}, random_contrast: {}, sleep: 5"
     };
-    double speedup[2] = { 0 };
     static const int32_t threads[] = { 1 };
     const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
     char file[sizeof path + 16], stages[256];
+    double percent = 0;
     snprintf(file, sizeof file, "%s.pictures", path);
     write_pictures(file);
     for (size_t i = 0; i < 2 * sizeof ops / sizeof *ops; i++) {
@@ -111,10 +113,10 @@ TEST(records_of_pixels_are_predicted_with_fused_ops_too)
         check(leat_whatif(config, &options, &result, &err), &err);
         const leat_whatif_trial *const last = &result.trials[result.n_trials - 1];
         assert_true(result.n_trials > 0 && last->predicted);
-        assert_non_null(strstr(last->text, "store decoded pixels"));
-        speedup[i % 2] = last->speedup;
-        assert_true(i % 2 == 0 || fabs(speedup[0] / speedup[1] - 1) < 0.3);
-        assert_true(last->speedup > 1.1 && last->speedup < 100);
+        assert_int_equal(
+            sscanf(last->text, "store decoded pixels (raw records): without the %lf %%", &percent),
+            1);
+        assert_true(last->speedup > 1 && fabs(100 - 100 / last->speedup - percent) <= 0.5 + 1e-9);
         leat_config_close(&config);
     }
     unlink(file);
@@ -130,11 +132,14 @@ TEST(records_of_pixels_are_predicted_where_the_time_of_decoding_is_known)
         const char *stages, *fuse;
         bool predicted;
     } cases[] = {
-        { "{map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}, cache",
+        { "{map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, sleep: "
+          "5]}}, cache",
           "engine.fuse=true", false },
-        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}",
+        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, "
+          "sleep: 5]}}",
           "engine.fuse=true", false },
-        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}]}}",
+        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, "
+          "sleep: 5]}}",
           "engine.fuse=false", true },
     };
     static const int32_t threads[] = { 1 };

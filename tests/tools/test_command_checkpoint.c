@@ -80,6 +80,82 @@ TEST(a_cut_checkpoint_is_said_aloud)
                       "step-000000030.safetensors");
 }
 
+/* The files of the steps after a checkpoint are of another run than the one that goes on from it. */
+TEST(a_branch_gets_its_own_folder)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 3 --set train.checkpoint.best=loss"));
+    for (int folder_as = 0; folder_as < 2; folder_as++) {
+        expect_failure(shell(TRAIN "--checkpoint c --resume=%s/step-000000015.safetensors "
+                                   "--set train.checkpoint.keep=1",
+                             folder_as ? "./c" : "c"),
+                       2, "--checkpoint c: the folder has checkpoints of later steps than");
+        expect_in(err, "step-000000015.safetensors, up to 45");
+        expect_files("c", "best.safetensors step-000000015.safetensors step-000000030.safetensors "
+                          "step-000000045.safetensors");
+    }
+    expect_success(shell("mkdir d && cp c/best.safetensors d"));
+    expect_failure(shell(TRAIN "--checkpoint d --resume=c/step-000000015.safetensors "
+                               "--set train.checkpoint.best=loss"),
+                   2, "--checkpoint d: the folder has best.safetensors of another run");
+    expect_success(shell("rm d/best.safetensors; " TRAIN "--checkpoint d "
+                         "--resume=c/step-000000015.safetensors --set train.checkpoint.best=loss"));
+    expect_success(shell(TRAIN "--checkpoint c --resume=c/step-000000045.safetensors --epochs 4 "
+                               "--set train.checkpoint.best=loss"));
+}
+
+/* Newer files that were passed over are no reason to delete the one just written. */
+TEST(damaged_checkpoints_do_not_take_the_place_of_new_ones)
+{
+    train_straight();
+    expect_success(shell(TRAIN "--steps 14 --checkpoint c --set "
+                               "'train.checkpoint={every_steps: 4, keep: 0}'"));
+    expect_success(
+        shell("truncate -s 5 c/step-000000012.safetensors c/step-000000014.safetensors"));
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume=c --steps 1 --set train.checkpoint.keep=1"));
+    expect_in(err, "goes on from c/step-000000008.safetensors, after 8 steps");
+    expect_files("c", "step-000000009.safetensors step-000000012.safetensors "
+                      "step-000000014.safetensors");
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume --save x.st --set train.checkpoint.keep=1"));
+    expect_in(err, "goes on from c/step-000000009.safetensors, after 9 steps");
+    expect_straight();
+    expect_files("c", "step-000000030.safetensors");
+}
+
+/* What comes before an evaluation that fails is kept, and the evaluation is made when the run goes on. */
+TEST(a_damaged_evaluation_loses_no_epoch)
+{
+    static const char best[] = "--checkpoint c --set train.checkpoint.best=loss";
+    train_straight();
+    expect_success(shell("cp y-00000-of-00001.tfrecord y.good; printf zzzz | dd "
+                         "of=y-00000-of-00001.tfrecord bs=1 seek=30000 conv=notrunc"));
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(shell(TRAIN "%s --save x.st %s", best, again ? "--resume" : ""), 1);
+        expect_in(err, "eval: ");
+        if (!again)
+            expect_in(err, "all steps before the evaluation are in c/step-000000015.safetensors");
+        expect_files("c", "step-000000015.safetensors");
+        expect_success(shell("$L train x.yaml -q --steps 1 --restore x.st --set 'train.model=["
+                             "conv2d: {filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, "
+                             "flatten, dense: 10]' --set eval-"));
+    }
+    expect_success(
+        shell("mv y.good y-00000-of-00001.tfrecord; " TRAIN "%s --save x.st --resume", best));
+    expect_in(out, "evaluation that the last run did not finish: loss ");
+    expect_straight();
+    expect_success(shell("test -s c/best.safetensors"));
+}
+
+/* An evaluation for which there is not enough memory is refused before the first step. */
+TEST(memory_for_the_evaluation_is_asked_for_first)
+{
+    make_pipeline();
+    expect_failure(shell(TRAIN "--checkpoint c --set eval.engine.memory=1"), 1,
+                   "eval: this pipeline needs at least ");
+}
+
 /* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
 TEST(what_is_no_file_is_passed_over)
 {

@@ -185,6 +185,10 @@ TEST(an_index_that_cannot_be_written_is_a_failure)
         "a regular file; choose another name\n");
     assert_null(strstr(err, "memory"));
     expect_success(shell("$L inspect x-*.tfrecord")); /* which needs none */
+    expect_success(shell("rm -r x*; echo mine >x-00000-of-00001.tfrecord.idx; "
+                         "$L convert images images -q -o x && grep mine x*.idx"));
+    expect_in(err, "note: no index was written: x-00000-of-00001.tfrecord.idx: exists and is not "
+                   "an\n  index of leat");
 }
 
 /* More shards than descriptors are no mistake; too few for one shard beside the program's own files are. */

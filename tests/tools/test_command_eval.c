@@ -4,6 +4,7 @@
  * other and with their sums. */
 #include <math.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 #include "leat/leat.h"
 
@@ -138,6 +139,27 @@ TEST_WITH(metrics_over_classes_are_everywhere, NULL, clean)
     json_decref(simulated);
 }
 
+/* engine.ranks is for the processes of a training; one of them alone would judge its rows only. */
+TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
+{
+    static const char *const settings[] = { "", "--set engine.ranks=2 --set engine.rank=1",
+                                            "--set eval.engine.ranks=2" };
+    double loss = 0;
+    train();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        expect_success(shell("$L eval x.yaml --weights x.st --json %s", settings[i]));
+        json_t *const json = parse_out();
+        assert_int_equal(number(json, "samples"), 60);
+        loss = i ? loss : real(json, "loss");
+        assert_true(fabs(real(json, "loss") - loss) < 1e-9);
+        json_decref(json);
+        expect_success(shell("$L predict x.yaml --weights x.st %s | wc -l", settings[i]));
+        expect_in(out, "60\n");
+    }
+    expect_failure(shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
+                   "eval: only the rows of rank 0 of 2 would be evaluated");
+}
+
 TEST_WITH(eval_prints_tables, NULL, clean)
 {
     train();
@@ -190,6 +212,34 @@ TEST_WITH(predict_agrees_with_eval, NULL, clean)
                          "train.sample_weight=weight"));
     expect_failure(shell("$L eval x.yaml --weights x.st -q --set train.sample_weight=weight"), 1,
                    "train.sample_weight: the pipeline gives no tensor 'weight'");
+}
+
+/* Probabilities of a sure model round to 0, and its outputs still have an order: that of top-k accuracy. */
+TEST_WITH(equal_probabilities_are_in_order_of_outputs, NULL, clean)
+{
+    int64_t in_top = 0, zeros = 0;
+    char part[64];
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --epochs 2 --save x.st -q >x.txt --set "
+                         "train.optimizer.adam.learning_rate=100 && "
+                         "$L eval x.yaml --weights x.st --json --top 5"));
+    json_t *json = parse_out();
+    const double top = real(json, "top_accuracy");
+    json_decref(json);
+    expect_success(shell("$L predict x.yaml --weights x.st test-images/*/* --json --top 5"));
+    json = parse_out();
+    const json_t *const images = json_object_get(json, "images");
+    assert_int_equal(json_array_size(images), 60);
+    for (size_t i = 0; i < 300; i++) {
+        const json_t *const image = json_array_get(images, i / 5);
+        const json_t *const guess = json_array_get(json_object_get(image, "guesses"), i % 5);
+        snprintf(part, sizeof part, "/%s/", json_string_value(json_object_get(guess, "name")));
+        in_top += strstr(json_string_value(json_object_get(image, "file")), part) != NULL;
+        zeros += real(guess, "probability") == 0;
+    }
+    json_decref(json);
+    assert_true(zeros > 100);
+    assert_true(fabs((double)in_top / 60 - top) < 1e-9);
 }
 
 /* Messages name the file that was given, and nothing is left behind. */
@@ -492,6 +542,24 @@ TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
     }
 }
 
+/* Several outputs of binary_cross_entropy are as many yes or no. */
+TEST_WITH(each_yes_or_no_has_a_label, NULL, clean)
+{
+    expect_success(shell(
+        "printf 'a,b,c,d\\n1,0,1,1\\n2,1,0,1\\n3,0,0,1\\n' >k.csv; printf 'x\\ny\\n' >2.txt; "
+        "printf 'x\\ny\\nz\\n' >3.txt; echo 'source: {csv: {files: k.csv, features: {x: {columns: "
+        "[a]}, label: {columns: [b, c, d]}}}}\npipeline: [{batch: 2}]\ntrain: {input: x, model: "
+        "[{dense: 3}], loss: binary_cross_entropy}' >k.yaml"));
+    expect_success(shell("$L train k.yaml -q --save k.st"));
+    expect_success(shell("$L eval k.yaml --section train --weights k.st --labels 3.txt --json"));
+    json_t *const json = parse_out();
+    const json_t *const last = json_array_get(json_object_get(json, "classes"), 2);
+    assert_string_equal(json_string_value(json_object_get(last, "name")), "z");
+    json_decref(json);
+    expect_failure(shell("$L eval k.yaml --section train --weights k.st --labels 2.txt"), 1,
+                   "--labels 2.txt has 2 names, but the model has 3 classes");
+}
+
 TEST_WITH(lists_of_classes_in_another_order_are_refused, NULL, clean)
 {
     expect_success(shell(
@@ -524,5 +592,29 @@ TEST_WITH(names_are_those_of_a_pattern, NULL, clean)
     expect_in(out, "triangle");
     assert_null(strstr(out, " a "));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* What `leat train` evaluates, `leat eval` does, too: a training step on such batches takes more than there is. */
+TEST_WITH(evaluation_takes_no_memory_of_training, NULL, clean)
+{
+    static const char how[] =
+        "--set 'train.model=[conv2d: {filters: 64, kernel: 1}, batch_norm, relu, conv2d: {filters: "
+        "64, kernel: 1}, batch_norm, relu, global_avg_pool, dense: 10]' --set "
+        "eval.pipeline.batch.size=4000";
+    make_pipeline();
+    expect_success(shell("ulimit -d 600000; $L train x.yaml -q --steps 2 --save x.st %s", how));
+    expect_success(shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s", how));
+    expect_success(
+        shell("ulimit -d 600000; $L predict x.yaml --weights x.st %s images/ring/*.jpg", how));
+    expect_failure(
+        shell("ulimit -d 600000; $L train x.yaml -q --set pipeline.batch.size=4000 %s", how), 1,
+        "training needs ");
+    expect_failure(
+        shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s --set "
+              "eval.pipeline.batch.size=16 --set 'train.model=[flatten, dense: 300000, dense: 10]'",
+              how),
+        1, "evaluation needs ");
+}
+#endif
 
 SUITE_FIXTURE(make_images, command_remove_folder)

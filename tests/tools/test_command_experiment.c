@@ -113,6 +113,18 @@ TEST(text_says_simulated_and_what_is_skipped)
     expect_in(out, "\"findings\"");
 }
 
+/* Both are written: a file of the folder, and JSON alone on standard output. */
+TEST(results_and_json_are_the_same)
+{
+    expect_success(
+        shell("$L experiment placement --quick --rounds 1 --steps 2 --device cpu -q "
+              "--results both --json >b.json && test \"$(cat b.json)\" = \"$(cat both/*)\" && "
+              "cat b.json"));
+    json_t *const json = parse_out();
+    check_json(json, "placement");
+    json_decref(json);
+}
+
 TEST(mistakes_are_explained)
 {
     expect_failure(shell("$L experiment matmul-swep"), 2, "did you mean 'matmul-sweep'");

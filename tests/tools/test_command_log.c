@@ -175,6 +175,11 @@ TEST(the_first_batch_is_a_picture)
         }
     leat_event_reader_close(&reader);
     assert_int_equal(n, 1);
+    expect_success(shell("mkdir xo && echo mine >xo/batch.png"));
+    expect_failure(shell("$L train x.yaml --log xo --steps 1 -q"), 2,
+                   "--log: xo/batch.png: exists and is not a picture of leat");
+    expect_success(shell("test \"$(ls xo)\" = batch.png && grep mine xo/batch.png && "
+                         "cp xl/batch.png xo && $L train x.yaml --log xo --steps 1 -q"));
 }
 
 /* A resumed run appends to the lines, after ending one that a killed process left half, and says from where

@@ -65,6 +65,17 @@ TEST(repair_writes_what_is_sound)
     expect_failure(shell("$L repair xd.tfrecord"), 2, "needs -o OUT");
 }
 
+TEST(of_two_repairs_at_once_one_fails)
+{
+    for (int i = 0; i < 5; i++) {
+        expect_success(shell("rm -f y.tfrecord*; for n in 1 2; do "
+                             "{ $L repair xd.tfrecord -o y.tfrecord -q >y$n; echo $? >y$n.rc; } & "
+                             "done; wait; cat y1.rc y2.rc | grep -c '^0'"));
+        expect_in(out, "1\n");
+        assert_true(strstr(err, "meanwhile") || strstr(err, "y.tfrecord exists"));
+    }
+}
+
 TEST(repair_as_json)
 {
     int64_t at;

@@ -28,6 +28,16 @@ TEST(what_commands_write_is_one_page)
               "xt.trace.json -o x.html && cmp x.html x1.html"));
 }
 
+TEST(colours_of_stages_have_a_key)
+{
+    expect_success(shell("$L report %s/tests/fuzz/corpus/fuzz_report/bench.json -o x.html --svg xs "
+                         "&& cat xs/stages.svg",
+                         SOURCE_DIR));
+    expect_in(out, ">on a CPU</text>");
+    expect_in(out, ">waiting</text>");
+    expect_success(shell("grep -o '<th[^>]*>on a CPU' x.html"));
+}
+
 TEST(figures_as_json)
 {
     expect_success(
@@ -48,7 +58,7 @@ TEST(names_are_text)
     expect_success(shell("cp %s/tests/fuzz/corpus/fuzz_report/compare.json 'x<b>&\"\xff.json' && "
                          "$L report x*.json -o y.html && cat y.html",
                          SOURCE_DIR));
-    expect_in(out, "x&lt;b&gt;&amp;&quot;?.json");
+    expect_in(out, "x&lt;b&gt;&amp;&quot;\\xff.json");
     expect_success(shell("rm y.html"));
 }
 

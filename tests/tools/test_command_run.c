@@ -49,6 +49,12 @@ TEST(one_is_no_plural)
     expect_in(out, "1 image of 1 class, ");
 }
 
+/* Runs a command, sends it a signal as soon as it shows progress, and gives what it said on standard error. */
+#define SIGNALLED(signal, command)                                                                 \
+    "(exec " command " --progress on) 2>said & p=$!; for i in $(seq 1200); do test -s said && "    \
+    "break; sleep 0.05; done; kill -s " signal                                                     \
+    " $p; wait $p; c=$?; cat said >&2; rm said; exit $c"
+
 TEST(stopping_is_said)
 {
     static const struct {
@@ -56,21 +62,19 @@ TEST(stopping_is_said)
         int code;
         const char *line;
     } cases[] = {
-        { "INT", 130, "bench x.yaml --epochs 1000000 -q" },
-        { "TERM", 143, "train x.yaml --epochs 1000000 -q" },
-        { "INT", 130, "compare x.yaml --vary engine.threads=1,2 --rounds 20 --steps 10000 -q" },
+        { "INT", 130, "bench x.yaml --epochs 1000000" },
+        { "TERM", 143, "train x.yaml --epochs 1000000" },
+        { "INT", 130, "compare x.yaml --vary engine.threads=1,2 --rounds 20 --steps 10000" },
     };
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(
-            shell("env --default-signal=INT,TERM timeout --preserve-status -s %s 0.5 $L %s",
-                  cases[i].signal, cases[i].line),
-            cases[i].code);
+        assert_int_equal(shell(SIGNALLED("%2$s", "env --default-signal=INT,TERM $L %1$s"),
+                               cases[i].line, cases[i].signal),
+                         cases[i].code);
         expect_in(err, ": stopped");
     }
     /* nohup makes a command ignore SIGHUP. This one ends by itself after about 2 s. */
-    expect_success(shell(
-        "timeout --preserve-status -s HUP 0.5 sh -c \"trap '' HUP; exec $L bench x.yaml -q\""));
+    expect_success(shell("trap '' HUP; " SIGNALLED("HUP", "$L bench x.yaml")));
     expect_success(shell("$L help"));
     expect_in(out, "130");
     expect_success(shell("$L help --man"));

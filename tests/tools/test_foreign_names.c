@@ -83,6 +83,35 @@ TEST(names_do_nothing_to_a_terminal)
     json_decref(json);
 }
 
+/* A set that was converted from folders has the names of its classes with escapes, and they are still the same classes. */
+TEST(classes_of_a_converted_set_are_those_of_its_folders)
+{
+    static const char eval[] = "--set 'eval={source: {tfrecord: x-00000-of-00003.tfrecord}, "
+                               "pipeline: [map: [decode_jpeg, resize: 16], batch: {size: 4}]}'";
+    expect_success(shell("$L train x.yaml -q --set 'source={images: set}' --save f.st %s", eval));
+    expect_success(shell("$L eval x.yaml --set 'source={images: set}' --weights f.st %s", eval));
+    expect_in(out, "\n\\x1b[31mred ");
+    expect_success(shell("$L predict x.yaml --set 'source={images: set}' --weights f.st %s "
+                         "set/blue/* | grep -cE 'x1b|blue'",
+                         eval));
+    expect_success(shell("$L plan x.yaml --set 'source={concat: [{tfrecord: "
+                         "x-00000-of-00003.tfrecord}, {images: set}]}'"));
+}
+
+/* Bytes that are not UTF-8 are told apart in JSON, too. */
+TEST(names_of_bytes_are_told_apart)
+{
+    expect_success(shell("mkdir -p b/\"$(printf '\\377a')\" b/\"$(printf '\\376a')\" && "
+                         "for d in b/*; do cp set/blue/* \"$d\"; done && "
+                         "$L eval x.yaml --section train --weights x.st --json --set "
+                         "'source={images: b}'"));
+    json_t *const json = parse_out(), *const list = json_object_get(json, "classes");
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, i), "name")),
+                            i ? "\\xffa" : "\\xfea");
+    json_decref(json);
+}
+
 /* A list of names is data: what a language or emoji needs is in it as it is. */
 TEST(labels_keep_what_joins)
 {

@@ -86,7 +86,7 @@ TEST(a_trace_replaces_only_a_trace)
 TEST(a_trace_does_not_replace_what_the_run_wrote)
 {
     assert_int_equal(shell("$L train x.yaml -q --log new --trace new/log.jsonl"), 2);
-    assert_non_null(strstr(err, "--trace: new/log.jsonl: exists and is not a trace"));
+    assert_non_null(strstr(err, "trace: new/log.jsonl: exists and is not a trace"));
     expect("grep -q '\"kind\": \"run\"' new/log.jsonl");
 }
 

@@ -21,9 +21,10 @@ typedef struct plant {
     int slow_ms;       /* every exchange */
     int stopped;       /* a rank that is stopped for 0.7 s; -1: none */
     int torn; /* a rank stopped in an exchange once all but the next one have its bytes; -1: none */
+    int after_ms; /* not 0: before any has its bytes, and the next one is late by this in the step after it */
 } plant;
 
-static int slow_ms, torn_rank;
+static int slow_ms, torn_rank, torn_after_ms;
 
 static int slow_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                      leat_error *err)
@@ -38,6 +39,11 @@ static int torn_pass(leat_ranks *ranks, const void *mine, size_t stride, void *a
                      leat_error *err)
 {
     static int n_passes;
+    if (torn_after_ms) {
+        if (++n_passes == 9 && ranks->rank == torn_rank)
+            leat_clock_nap(500 * MS);
+        return leat_ranks_memory.pass(ranks, mine, stride, all, bytes, err);
+    }
     const int rc = leat_ranks_memory.pass(ranks, mine, stride, all, bytes, err);
     const bool waits = ranks->rank == (torn_rank + 1) % RANKS;
     if (++n_passes != 9 || (ranks->rank != torn_rank && !waits))
@@ -50,14 +56,17 @@ static int torn_pass(leat_ranks *ranks, const void *mine, size_t stride, void *a
     return rc;
 }
 
-static void step(leat_ranks *ranks, const plant *p, bool begin)
+/* Of the steps, 4 has the ninth pass. */
+static void step(leat_ranks *ranks, const plant *p, int at)
 {
     char all[RANKS * 64] = { 0 };
     leat_batch_info info = { .asked_ns = leat_clock_ns() };
     const bool is_late = ranks->rank == p->late;
+    if (p->after_ms && at == 5 && ranks->rank == (p->torn + 1) % RANKS)
+        leat_clock_nap((int64_t)p->after_ms * MS);
     leat_clock_nap((int64_t)(p->nap_ms + (is_late ? p->late_ms : 0)) * MS);
     info.got_ns = is_late && p->input ? leat_clock_ns() : info.asked_ns;
-    leat_ranks_batch(ranks, &info, begin);
+    leat_ranks_batch(ranks, &info, at > 0);
     if (leat_ranks_agree(ranks, LEAT_OK, NULL, NULL) < 0 ||
         leat_ranks_collect(ranks, all + ranks->rank * 64, all, 64, NULL) < 0)
         _exit(1);
@@ -69,12 +78,13 @@ static void be_rank(leat_ranks *ranks, int rank, const plant *p, leat_ranks_time
     slow.pass = p->torn >= 0 ? torn_pass : slow_pass;
     slow_ms = p->slow_ms;
     torn_rank = p->torn;
+    torn_after_ms = p->after_ms;
     if (p->slow_ms || p->torn >= 0)
         ranks->table = &slow;
     if (leat_ranks_join(ranks, rank, NULL) < 0)
         _exit(1);
     for (int i = 0; i < p->steps; i++)
-        step(ranks, p, i > 0);
+        step(ranks, p, i);
     if (leat_ranks_times(ranks, times + rank * RANKS, RANKS) != RANKS)
         _exit(1);
     leat_ranks_close(&ranks);
@@ -168,6 +178,21 @@ TEST(a_rank_stopped_between_two_sends_is_late)
         assert_int_equal(v.where[strlen("rank ")], '0' + torn);
         for (int r = 0; r < RANKS; r++)
             assert_true(r == torn ? times[r].late > 0.7 : times[r].late < 0.2);
+    }
+}
+
+/* That one rank was stopped does not explain who is late in the next step. */
+TEST(a_rank_late_after_the_stop_of_another_is_late)
+{
+    for (int torn = 0; torn < RANKS; torn++) {
+        const plant p = {
+            .steps = 20, .nap_ms = 2, .late = -1, .stopped = -1, .torn = torn, .after_ms = 150
+        };
+        leat_ranks_time times[RANKS];
+        diagnosed(&p, times);
+        assert_true(times[torn].late > 0.5);
+        assert_true(times[(torn + 1) % RANKS].late > 0.15);
+        assert_true(times[(torn + 2) % RANKS].late < 0.1);
     }
 }
 

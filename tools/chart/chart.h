@@ -13,7 +13,7 @@
 
 /* --- elements of SVG; texts are escaped --- */
 
-/* Writes text of SVG or HTML, good inside of quotes, too. What is no UTF-8, or what XML does not allow, becomes '?'. */
+/* Writes text of SVG or HTML, good inside of quotes, too. What is no UTF-8, or what XML does not allow, becomes \xHH. */
 void leat_svg_escape(FILE *out, const char *text);
 
 /* kind: the class; "" none. anchor: "start", "middle" or "end". */

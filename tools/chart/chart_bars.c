@@ -17,6 +17,7 @@ void leat_bars_add(leat_bars *bars, leat_bar bar)
         bar.low = bar.high = NAN;
     if (!(bar.part > 0))
         bar.part = 0;
+    bars->has_parts |= bar.part > 0;
     bars->bars[bars->n++] = bar;
 }
 
@@ -120,8 +121,9 @@ static double draw(FILE *out, const void *data, double width)
     const leat_bars *const b = data;
     const double names = names_width(b, width), most = highest(b) * (is_percent(b) ? 100 : 1);
     const double at = names > 0 ? names : EDGE;
-    double y = b->n_walls * 18.0 + 4;
-    const double top = 4, bottom = height_of(b, y, names == 0);
+    const double top = (b->has_parts ? leat_chart_keys(out, b->keys, 2, width) : 0) + 4;
+    double y = b->n_walls * 18.0 + top;
+    const double bottom = height_of(b, y, names == 0);
     const leat_axis x =
         leat_axis_linear(0, most, false, at, width - at - VALUES, width > 500 ? 8 : 4);
     leat_chart_axis(out, &x, y, bottom, b->axis);
@@ -154,6 +156,8 @@ static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool gro
         leat_table_text(out, bar->group);
     leat_table_text(out, bar->name);
     put_value(out, b, bar->value);
+    if (b->has_parts)
+        put_value(out, b, bar->part);
     if (intervals)
         leat_table_range(out, bar->low * scaled, bar->high * scaled);
     leat_table_row_end(out);
@@ -162,7 +166,7 @@ static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool gro
 static void put_table(FILE *out, const void *data)
 {
     const leat_bars *const b = data;
-    const char *heads[5] = { NULL };
+    const char *heads[6] = { NULL };
     bool groups = false, intervals = false;
     int n = 0;
     for (int i = 0; i < b->n; i++) {
@@ -173,6 +177,8 @@ static void put_table(FILE *out, const void *data)
         heads[n++] = "of";
     heads[n++] = b->names;
     heads[n++] = b->axis;
+    if (b->has_parts)
+        heads[n++] = b->keys[0].name;
     if (intervals)
         heads[n++] = "95 % interval";
     leat_table_open(out, heads);

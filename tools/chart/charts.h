@@ -55,6 +55,8 @@ typedef struct leat_bars {
     const char *axis;               /* what the values are, with their unit */
     const char *unit;               /* behind a value: "ms"; "%": values are shares */
     const char *names;              /* what the bars are: "stage" */
+    leat_chart_key keys[2];         /* of the parts, and of the rest of each bar */
+    bool has_parts;
     leat_bar bars[LEAT_BARS_MOST];
     int n;
     struct {

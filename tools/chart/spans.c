@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/file_kind.h"
 #include "formats/grow.h"
 #include "print/fields.h"
-
-static const char begins[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 
 static const struct {
     const char *name;
@@ -23,7 +22,8 @@ static const struct {
 
 bool leat_spans_is_trace(const char *bytes, size_t n)
 {
-    return n >= sizeof begins - 1 && !memcmp(bytes, begins, sizeof begins - 1);
+    const char *const begins = leat_file_kind_trace.begins;
+    return n >= strlen(begins) && !memcmp(bytes, begins, strlen(begins));
 }
 
 /* The lane of a thread, a new one if it has none; -1: there are too many. */
@@ -123,12 +123,13 @@ static void take_rest(leat_spans *s, FILE *file)
 
 int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *err)
 {
-    char head[sizeof begins];
+    char head[64];
+    const int n = (int)strlen(leat_file_kind_trace.begins);
     uint64_t n_events = 0;
     json_error_t why;
     int c, rc = LEAT_OK;
     *out = (leat_spans){ 0 };
-    if (!fgets(head, sizeof head, file) || strcmp(head, begins) != 0)
+    if (!fgets(head, n + 1, file) || !leat_spans_is_trace(head, strlen(head)))
         return leat_fail(err, LEAT_E_DATA, "%s: not a trace of `leat train` or `leat bench`", name);
     for (c = next_sign(file); c == '{' && rc == LEAT_OK; n_events++) {
         ungetc(c, file);

@@ -27,8 +27,10 @@ void leat_svg_escape(FILE *out, const char *text)
         n = character(text);
         if (sign)
             fputs(names[sign - signs], out);
+        else if (n)
+            fwrite(text, 1, n, out);
         else
-            fwrite(n ? text : "?", 1, n ? n : 1, out);
+            fprintf(out, "\\x%02x", (unsigned char)*text);
     }
 }
 

@@ -185,7 +185,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
     leat_json_real(json, "seconds", seconds);
     leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
-    leat_json_text_or_null(json, "labels", job->shards.labels);
+    leat_json_text(json, "labels", job->shards.labels);
     return leat_json_write(json, job->c->json, err);
 }
 

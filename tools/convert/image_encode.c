@@ -71,6 +71,10 @@ int leat_image_encode_png(const uint8_t *pixels, int height, int width, uint8_t 
                                 .height = (uint32_t)height,
                                 .bit_depth = 8,
                                 .color_type = SPNG_COLOR_TYPE_TRUECOLOR };
+    char said[] = "made by leat"; /* the first chunk after IHDR tells whose a file is */
+    struct spng_text text = {
+        .keyword = "leat", .type = SPNG_TEXT, .length = sizeof said - 1, .text = said
+    };
     spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
     int bad = png ? 0 : SPNG_EMEM;
     *out = NULL;
@@ -78,6 +82,8 @@ int leat_image_encode_png(const uint8_t *pixels, int height, int width, uint8_t 
         bad = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
     if (!bad)
         bad = spng_set_ihdr(png, &header);
+    if (!bad)
+        bad = spng_set_text(png, &text, 1);
     if (!bad)
         bad = spng_encode_image(png, pixels, (size_t)height * (size_t)width * 3, SPNG_FMT_PNG,
                                 SPNG_ENCODE_FINALIZE);

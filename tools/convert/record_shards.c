@@ -96,7 +96,7 @@ int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *e
     char *const part = leat_file_set_part(&s->set, s->names[shard]);
     if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (leat_tfrecord_writer_open(&s->writer, part, &why) < 0)
+    if (leat_tfrecord_writer_open(&s->writer, part, 0, &why) < 0)
         rc = leat_file_set_fail(&s->set, err, &why);
     free(part);
     return rc;

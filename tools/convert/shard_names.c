@@ -9,6 +9,7 @@
 #include "formats/index.h"
 #include "formats/shard_set.h"
 #include "print/json.h"
+#include "print/terminal.h"
 
 static int digits_of(int32_t n_shards)
 {
@@ -55,7 +56,7 @@ int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_err
 /* It replaces no other file, and its text can hold the names of the set. */
 static int check_manifest(const char *prefix, leat_error *err)
 {
-    static const leat_files_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
+    static const leat_file_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
     json_t *const text = json_string(leat_files_base_name(prefix));
     json_decref(text);
     if (!text)
@@ -84,6 +85,8 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
         if (!name)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
         const int rc = leat_index_open(name, 0, &index, &why);
+        if (rc == LEAT_FORMAT_OK && *index.unwritten)
+            leat_terminal_put(stderr, 0, 2, "note: no index was written: %s", index.unwritten);
         leat_index_close(&index);
         free(name);
         if (rc < 0)

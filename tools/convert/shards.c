@@ -115,7 +115,7 @@ static int write_buffer(struct worker *worker, struct shard *shard, leat_format_
 {
     int rc = LEAT_FORMAT_OK;
     if (!shard->writer)
-        rc = leat_tfrecord_writer_open(&shard->writer, shard->part, why);
+        rc = leat_tfrecord_writer_open(&shard->writer, shard->part, 0, why);
     for (size_t at = 0; at < worker->used && rc == LEAT_FORMAT_OK;) {
         uint64_t size;
         memcpy(&size, worker->buffer + at, sizeof size);

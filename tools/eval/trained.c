@@ -237,37 +237,43 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
-/* A name too many or too few may have moved all after it. */
+/* A name too many or too few may have moved all after it. Several outputs of binary_cross_entropy, whose targets have
+ * two classes, have a name each. */
 static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    const int64_t n = leat_trainer_get_info(t->trainer)->expect.classes;
-    if (n == 0 || n == t->n_classes)
+    const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
+    const int64_t n = info->n_outputs == 1 ? info->expect.classes : info->n_outputs;
+    if (info->expect.classes == 0 || n == t->n_classes)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "--labels %s has %lld names, but the model has %lld classes", how->labels,
                      (long long)t->n_classes, (long long)n);
 }
 
-/* What concerns the run alone is left out: it may not fit the number of batches here. */
-static void forget_run(leat_config *config)
+/* What concerns the run alone is left out: it may not fit the number of batches here, and a share of each batch
+ * (engine.ranks) would be taken for all of it. An error: it is not there. */
+static void forget_run(leat_config *config, const char *section)
 {
-    static const char *const parts[] = { "accumulate", "schedule", "average", "stop",
-                                         "checkpoint" };
-    char path[64];
+    static const char *const parts[] = { "train.accumulate-", "train.schedule-",   "train.average-",
+                                         "train.stop-",       "train.checkpoint-", "engine.rank-",
+                                         "engine.ranks-" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        snprintf(path, sizeof path, "train.%s-", parts[i]);
-        leat_config_set(config, path, NULL); /* an error: it is not there */
+        char *const inner = leat_files_text("%s.%s", section ? section : "train", parts[i]);
+        leat_config_set(config, parts[i], NULL);
+        if (inner)
+            leat_config_set(config, inner, NULL);
+        free(inner);
     }
 }
 
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    forget_run(t->config);
+    forget_run(t->config, leat_trained_section(how));
     int rc = leat_plan_open(t->config, leat_trained_section(how), &t->plan, err);
     if (rc == LEAT_OK)
         rc = leat_setup_device(t->config, how->device, &t->device, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+        rc = leat_trainer_open_evaluation(t->config, t->plan, t->device, &t->trainer, err);
     if (rc == LEAT_OK && how->labels)
         rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,7 +108,8 @@ static void show_values(const leat_feature *feature, leat_image_reader *images, 
             if (out)
                 fprintf(out, " %lld", (long long)ints[i]);
         } else if (feature->kind == LEAT_FEATURE_FLOAT) {
-            json_array_append_new(list, json_real((double)floats[i]));
+            json_array_append_new(list,
+                                  isfinite(floats[i]) ? json_real((double)floats[i]) : json_null());
             if (out)
                 fprintf(out, " %.9g", (double)floats[i]);
         } else {
@@ -116,13 +118,6 @@ static void show_values(const leat_feature *feature, leat_image_reader *images, 
     }
     if (out && feature->n > n)
         fprintf(out, " and %s more", leat_figure_count(feature->n - n).text);
-}
-
-static void print_name(const leat_feature_key *key, const leat_feature *feature, FILE *out)
-{
-    char name[256];
-    leat_visible(key->name, key->length, "", name, sizeof name);
-    fprintf(out, "  %-24s %-6s", name, leat_feature_kind_name(feature->kind));
 }
 
 static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *json,
@@ -137,10 +132,12 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
     int rc = images ? LEAT_FORMAT_OK : LEAT_FORMAT_NOMEM;
     while (rc == LEAT_FORMAT_OK &&
            (rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK) {
-        json_t *one = leat_json_row(fields);
+        char name[256];
+        json_t *one = leat_json_row(fields), *const whole = json_stringn(key.name, key.length);
+        leat_visible(key.name, key.length, "", name, sizeof name);
         if (out)
-            print_name(&key, &feature, out);
-        leat_json_add(one, "name", json_stringn(key.name, key.length));
+            fprintf(out, "  %-24s %-6s", name, leat_feature_kind_name(feature.kind));
+        leat_json_add(one, "name", whole ? whole : json_string(name));
         leat_json_text(one, "kind", leat_feature_kind_name(feature.kind));
         leat_json_int(one, "n", (int64_t)feature.n);
         show_values(&feature, images, out, leat_json_list(one, "values"));

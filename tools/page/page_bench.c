@@ -42,7 +42,9 @@ void leat_page_bench_section(leat_page *page, const json_t *json)
                  "thread waited: for storage, for a lock, or for a free CPU.",
         .axis = "microseconds per sample",
         .unit = "µs",
-        .names = "time"
+        .names = "stage",
+        .keys = { { .name = "on a CPU", .kind = "busy" },
+                  { .name = "waiting", .kind = "input_wait" } }
     };
     for (size_t i = 0; i < json_array_size(stages); i++) {
         const json_t *const stage = json_array_get(stages, i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "terminal.h"
 
 json_t *leat_json_open(const char *command)
 {
@@ -22,24 +23,13 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
 
 json_t *leat_json_string(const char *text)
 {
-    json_t *value = json_string(text);
-    char *const copy = value ? NULL : leat_files_text("%s", text ? text : "?");
-    for (char *c = copy; c && *c; c++)
-        *c = (unsigned char)*c < 0x80 ? *c : '?';
-    if (copy)
-        value = json_string(copy);
-    free(copy);
-    return value;
+    json_t *const value = text ? json_string(text) : json_null();
+    return value ? value : json_string(leat_terminal_name(text));
 }
 
 void leat_json_text(json_t *object, const char *key, const char *text)
 {
     leat_json_add(object, key, leat_json_string(text));
-}
-
-void leat_json_text_or_null(json_t *object, const char *key, const char *text)
-{
-    leat_json_add(object, key, text ? leat_json_string(text) : json_null());
 }
 
 json_t *leat_json_list(json_t *object, const char *key)
@@ -109,7 +99,7 @@ bool leat_json_to_stdout(const char *path)
 
 int leat_json_check(const char *path, leat_error *err)
 {
-    static const leat_files_kind ours = { "JSON of leat", "{\n  \"leat\": \"", 0 };
+    static const leat_file_kind ours = { "JSON of leat", "{\n  \"leat\": \"", 0 };
     if (!path || leat_json_to_stdout(path))
         return LEAT_OK;
     const int rc = leat_files_check(path, &ours, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -48,8 +49,8 @@ void leat_train_keep_close(leat_train_keep *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
-/* A run of its own would replace the best weights of an earlier one. Not asked with --resume: a run that was killed in its
- * first epoch may have left them and no checkpoint, and begins again. */
+/* A run of its own would replace the best weights of an earlier one. Not asked when it goes on in its folder: a run that was
+ * killed in its first epoch may have left them and no checkpoint, and begins again. */
 static int refuse_best(const char *folder, leat_error *err)
 {
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
@@ -74,6 +75,32 @@ static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
                      "--checkpoint %s: the folder has checkpoints of a run of %lld steps: add "
                      "--resume to go on with it, or name another folder",
                      folder, (long long)step);
+}
+
+/* True if `from` is this folder, or a file in it. */
+static bool is_of_folder(const leat_train_keep *keep, const char *from)
+{
+    struct stat there, here;
+    const char *const slash = strrchr(from, '/'), *const name = slash ? slash + 1 : from;
+    return stat(from, &there) == 0 &&
+           fstatat(keep->lock, S_ISDIR(there.st_mode) ? "." : name, &here, 0) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* A folder with later steps is another run's: --resume alone would go on with those. Damaged ones that were passed over are
+ * its own. */
+static int refuse_later(const leat_train_keep *keep, const char *from,
+                        const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
+{
+    const int64_t newest = leat_checkpoint_newest(keep->folder);
+    const bool own = is_of_folder(keep, from);
+    if (newest > found->state.next_batch && !(own && found->n_damaged))
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "--checkpoint %s: the folder has checkpoints of later steps than %s, up to "
+            "%lld, with which --resume would go on: name another folder, or move them",
+            keep->folder, found->path, (long long)newest);
+    return keeps_best && !own ? refuse_best(keep->folder, err) : LEAT_OK;
 }
 
 static void say_found(const char *path, const leat_checkpoint_found *found)
@@ -128,6 +155,9 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
     if (rc < 0)
         return leat_fail_in(err, rc, "--resume: ");
+    if (keep->folder && named &&
+        (rc = refuse_later(keep, from, found, info->checkpoint_best, err)) < 0)
+        return rc;
     say_found(from, found);
     return LEAT_OK;
 }

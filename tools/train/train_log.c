@@ -49,12 +49,17 @@ static void end_half_line(FILE *lines)
         putc('\n', lines);
 }
 
+static bool has_lines(const leat_train_log *log)
+{
+    struct stat lines;
+    return stat(log->path, &lines) == 0 && lines.st_size > 0;
+}
+
 /* Whether readers find curves in the folder. */
 static bool has_curves(const leat_train_log *log, const char *folder)
 {
-    struct stat lines;
     struct dirent *entry;
-    bool found = stat(log->path, &lines) == 0 && lines.st_size > 0;
+    bool found = has_lines(log);
     DIR *const dir = opendir(folder);
     while (dir && !found && (entry = readdir(dir)))
         found = leat_event_is_name(entry->d_name);
@@ -73,13 +78,22 @@ static int refuse_curves(const leat_train_log *log, const char *folder, leat_err
                      folder);
 }
 
+/* A resumed run replaces the picture, and any run one that is left of another. */
+static int check_picture(const leat_train_log *log, leat_error *err)
+{
+    static const leat_file_kind ours = { "a picture of leat", "tEXtleat", 37 };
+    return has_lines(log) ? LEAT_OK : leat_files_check(log->picture, &ours, err);
+}
+
 /* One run at a time logs to a folder: it keeps log.jsonl locked. */
 static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
 {
-    static const leat_files_kind ours = { "a log of leat", "{\"leat\": ", 0 };
+    static const leat_file_kind ours = { "a log of leat", "{\"leat\": ", 0 };
     int rc = leat_files_check(log->path, &ours, err);
     if (rc == LEAT_OK && !goes_on)
         rc = refuse_curves(log, folder, err);
+    if (rc == LEAT_OK)
+        rc = check_picture(log, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
     if (rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)

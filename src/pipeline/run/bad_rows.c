@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "formats/visible.h"
 #include "pipeline/order/order_replace.h"
 
 int leat_bad_rows_open(leat_loader *loader, leat_error *err)
@@ -109,7 +110,7 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
                            .not_finite = err->not_finite };
     if (plan->on_error == LEAT_ON_ERROR_FAIL || !is_of_record(err->code))
         return err->code;
-    snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
+    leat_visible(err->message, strlen(err->message), "\n", bad.message, sizeof bad.message);
     if (bad.replaced) {
         const int rc = replace(plan, worker, slot, row, sample, &bad.replacement, err);
         if (rc < 0)

@@ -290,6 +290,25 @@ static int64_t parts_bytes(const leat_plan *plan)
     return each < INT64_MAX / n ? each * n : 0;
 }
 
+/* Finds the least that works: reading ahead, or with files in memory, if these are small. Returns the bytes of files that
+ * are kept then; 0: none. */
+static int64_t fit_least(const leat_budget_division *d, int64_t wanted)
+{
+    leat_budget *const b = d->out;
+    const int64_t all = leat_budget_round_up((int64_t)d->plan->source->keep_bytes);
+    const int64_t parts = parts_bytes(d->plan), kept = parts && parts < all ? parts : all;
+    fit(d, 0, wanted);
+    b->least_bytes = b->total_bytes;
+    if (!would_keep(d->plan))
+        return 0;
+    b->kept_bytes = kept;
+    fit(d, 0, 0);
+    b->kept_bytes = 0;
+    const bool is_less = b->total_bytes < b->least_bytes;
+    b->least_bytes = is_less ? b->total_bytes : b->least_bytes;
+    return is_less ? kept : 0;
+}
+
 /* Keeps files in memory if they fit in 1/KEEP_SHARE of the limit and in what the other rows leave. */
 static void fit_files(const leat_budget_division *d)
 {
@@ -476,13 +495,16 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     const int64_t wanted = wanted_read(plan);
     memset(out, 0, sizeof *out);
     set_numbers(&d);
-    fit(&d, 0, wanted); /* the least that works */
-    out->least_bytes = out->total_bytes;
+    const int64_t kept = fit_least(&d, wanted);
     set_limit(&d);
     if (out->least_bytes > out->limit_bytes)
         return refuse(&d, err);
     fit(&d, out->limit_bytes, wanted);
     fit_files(&d);
+    if (out->total_bytes > out->limit_bytes) {
+        out->kept_bytes = kept;
+        fit(&d, out->limit_bytes, 0);
+    }
     set_reserve(&d);
     decide_all(&d, wanted);
     decide_shuffle(&d);

@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "engine.h"
 #include "formats/atomic_file.h"
+#include "formats/file_kind.h"
+#include "formats/visible.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
     [LEAT_TRACE_ROWS] = "rows",
@@ -51,8 +53,9 @@ static void put(writer *w, const char *text)
 /* Begins an event; the caller adds fields and closes the brace. name must be plain text. */
 static void begin(writer *w, const char *phase, const char *name, int64_t at_ns)
 {
-    char text[512];
-    json_t *string = json_string(name); /* NULL: names of features may be any bytes */
+    char text[512], shown[192];
+    leat_visible(name, strlen(name), "", shown, sizeof shown);
+    json_t *string = json_string(shown);
     char quoted[400] = "\"?\"";
     if (string) {
         const size_t n = json_dumpb(string, quoted, sizeof quoted - 1, JSON_ENCODE_ANY);
@@ -238,7 +241,7 @@ static void put_rest(writer *w)
 
 static int write_all(writer *w)
 {
-    put(w, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+    put(w, leat_file_kind_trace.begins);
     begin(w, "M", "process_name", 0);
     put(w, ",\"args\":{\"name\":\"leat\"}}");
     put_rows(w);
@@ -259,9 +262,14 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     pthread_mutex_unlock(&loader->lock);
     leat_timing_stages(loader->plan, w.stages);
     w.rc = leat_atomic_file_open(&w.file, path, LEAT_ATOMIC_FILE_NO_SYNC, &w.failure);
-    if (w.rc >= 0)
+    const bool is_other = w.rc >= 0 && !leat_file_kind_may_replace(path, &leat_file_kind_trace);
+    if (w.rc >= 0 && !is_other)
         w.rc = write_all(&w);
     leat_atomic_file_close(&w.file);
+    if (is_other)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "trace: %s: exists and is not a trace; choose another name, or remove it",
+                         path);
     if (w.rc == LEAT_FORMAT_NOMEM)
         return leat_fail(err, LEAT_E_NOMEM, "trace %s: out of memory", path);
     return w.rc < 0 ? leat_fail(err, LEAT_E_IO, "trace: %s", w.failure.text) : LEAT_OK;

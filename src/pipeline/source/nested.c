@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/search.h"
+#include "formats/visible.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
@@ -200,7 +201,7 @@ static bool same_classes(const leat_source *a, const leat_source *b)
 {
     bool same = a->class_names && b->class_names && a->n_classes == b->n_classes;
     for (int32_t i = 0; same && i < a->n_classes; i++)
-        same = !strcmp(a->class_names[i], b->class_names[i]);
+        same = leat_visible_same(a->class_names[i], b->class_names[i]);
     return same;
 }
 

@@ -332,30 +332,16 @@ static void split_fused(struct study *study, leat_facts *facts)
     drop_last_feed(study);
 }
 
-/* Time of the stages that do this, ns per sample. */
-static double time_of(const leat_facts *facts, leat_stage_does does)
-{
-    double ns = 0;
-    for (int32_t i = 0; i < facts->n_stages; i++)
-        ns += facts->stages[i].does == does ? facts->stages[i].wall_ns : 0;
-    return ns;
-}
-
 /* Part of the stages' time that decoding takes. NAN: the ops behind a decoder are one with it, and a loader in which they
  * are not cannot be made, or a cache would have to be filled first. */
 static double decoding(struct study *study)
 {
     const leat_arm *const arm = &study->feeds[0].arm;
     leat_facts facts;
-    double all = 0;
     leat_facts_of(arm, &facts);
-    if (time_of(&facts, LEAT_DOES_DECODE_AND_OPS) > 0 && !leat_arm_has_cache(arm->plan))
+    if (isnan(leat_facts_decoding(&facts)) && !leat_arm_has_cache(arm->plan))
         split_fused(study, &facts);
-    for (int32_t i = 0; i < facts.n_stages; i++)
-        all += facts.stages[i].wall_ns;
-    return time_of(&facts, LEAT_DOES_DECODE_AND_OPS) > 0
-               ? (double)NAN
-               : time_of(&facts, LEAT_DOES_DECODE) / fmax(all, 1);
+    return leat_facts_decoding(&facts);
 }
 
 /* Predicts records of decoded pixels: the time of all stages except decoding. */

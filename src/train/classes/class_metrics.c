@@ -308,9 +308,10 @@ static void counts_of(const leat_class_metrics *m, int64_t i, leat_score_class *
                                .right = m->right[i],
                                .precision = share(m->right[i], m->predicted[i]),
                                .recall = share(m->right[i], m->samples[i]),
+                               .f1 = NAN,
                                .auc = NAN };
-    const double sum = out->precision + out->recall; /* 0: nothing was right */
-    out->f1 = sum > 0 ? 2 * out->precision * out->recall / sum : sum;
+    if (out->samples > 0)
+        out->f1 = share(2 * out->right, out->samples + out->predicted);
 }
 
 void leat_class_metrics_get(leat_class_metrics *metrics, int64_t i, leat_score_class *out)
@@ -351,7 +352,7 @@ void leat_class_metrics_means(leat_class_metrics *metrics, leat_metrics *out)
             continue;
         add_value(&precision, c.predicted ? c.precision : 0);
         add_value(&recall, c.recall);
-        add_value(&f1, c.predicted ? c.f1 : 0);
+        add_value(&f1, c.f1);
     }
     out->precision = mean_of(precision);
     out->recall = mean_of(recall);

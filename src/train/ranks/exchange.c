@@ -123,14 +123,22 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
 }
 
 /* Who came last waited least, unless a rank was stopped in an exchange: it may have given its bytes to some of the others by
- * then, and these wait in the next exchange, for it or for one that waits for it. */
+ * then, and these wait in the next exchange, for it or for one that waits for it. Where nobody waited for so long, its stop
+ * is over. */
 static int32_t find_last(const leat_ranks *ranks)
 {
+    int64_t most_ns = 0, least_ns = INT64_MAX;
     int32_t last = 0;
-    for (int32_t r = 1; r < ranks->n; r++) {
-        const front *const of = front_of(ranks, r), *const least = front_of(ranks, last);
-        if (of->waited_ns - of->stopped_ns < least->waited_ns - least->stopped_ns)
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (front_of(ranks, r)->waited_ns > most_ns)
+            most_ns = front_of(ranks, r)->waited_ns;
+    for (int32_t r = 0; r < ranks->n; r++) {
+        const front *const of = front_of(ranks, r);
+        const int64_t ns = of->waited_ns - (of->stopped_ns / 2 < most_ns ? of->stopped_ns : 0);
+        if (ns < least_ns) {
+            least_ns = ns;
             last = r;
+        }
     }
     return last;
 }

@@ -130,8 +130,9 @@ static void check_least(const recipe *r, const leat_loader_options *options)
     leat_plan_close(&plan);
 
     /* What lies between is used, and never exceeded. */
-    int64_t depth = 0, read = 0, kept = 0, more = ample.total_bytes - ample.least_bytes;
-    more = more > 0 ? more : 0; /* files that are kept may take less than reading ahead */
+    int64_t depth = 0, read = 0, kept = 0;
+    const int64_t more = ample.total_bytes - ample.least_bytes;
+    assert_true(more >= 0);
     for (int i = 0; i <= 8; i++) {
         const int64_t limit = ample.least_bytes + more * i / 8;
         const leat_budget b = budget_of(r, limit, options);

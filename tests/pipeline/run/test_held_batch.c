@@ -130,7 +130,7 @@ static void run_keeping(leat_device *device, int threads, const char *prefetch, 
     int64_t since[3] = { 0, 0, 0 };
     const int64_t end = 2 * (N_RECORDS / BATCH);
     leat_error err;
-    alarm(30);
+    alarm(120);
     for (int64_t n = 0; n < end; n++) {
         int free_place = -1;
         for (int i = 0; i < 3; i++) {

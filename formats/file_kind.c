@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "file_kind.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const leat_file_kind leat_file_kind_trace = { "a trace",
+                                              "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", 0 };
+
+bool leat_file_kind_may_replace(const char *path, const leat_file_kind *kind)
+{
+    char found[64];
+    struct stat status;
+    const size_t wanted = strlen(kind->begins);
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+        return true;
+    FILE *const file = fopen(path, "rbe");
+    const bool same = file && wanted <= sizeof found && fseek(file, kind->at, SEEK_SET) == 0 &&
+                      fread(found, 1, wanted, file) == wanted &&
+                      !memcmp(found, kind->begins, wanted);
+    if (file)
+        fclose(file);
+    return same;
+}
