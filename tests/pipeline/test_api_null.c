@@ -395,6 +395,8 @@ TEST(studies)
     leat_usage_now(NULL);
     REFUSED(leat_tune(NULL, NULL, &tune, &err));
     REFUSED(leat_tune_apply(NULL, NULL, &err));
+    REFUSED(leat_doctor_apply(NULL, NULL, &err));
+    REFUSED(leat_stage_name_value(NULL, NULL, &err));
     REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
     REFUSED(leat_whatif_ranks(NULL, NULL, &whatif_ranks, &err));
     REFUSED(leat_watch(NULL, NULL, &watch, &err));
