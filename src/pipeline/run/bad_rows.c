@@ -138,13 +138,15 @@ void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
     }
     leat_check(loader->n_logs_used <= loader->n_slots + loader->n_buffers);
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
+    slot->log->is_counted = false;
 }
 
 void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot)
 {
-    const leat_bad_log *const log = slot->log;
-    if (slot->error.code < 0 || !log || log->n == 0)
+    leat_bad_log *const log = slot->log;
+    if (slot->error.code < 0 || !log || log->n == 0 || log->is_counted)
         return;
+    log->is_counted = true;
     const leat_order *const order = &loader->plan->order;
     const int64_t epoch = slot->batch / (int64_t)leat_order_epoch_batches(order);
     const int64_t most = loader->plan->max_errors;
