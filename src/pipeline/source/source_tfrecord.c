@@ -257,7 +257,7 @@ static int describe_features(leat_tfrecord_source *source, const tfrecord_option
         if (!is_of_record(rc))
             first = again;
     }
-    return leat_fail(err, first.code, "%s", first.message);
+    return leat_fail_as(err, &first);
 }
 
 /* Finds the feature of each JPEG index. */
