@@ -58,7 +58,7 @@ LEAT_API int leat_loader_check(const leat_plan *plan, const leat_expect *expect,
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, like a last `repeat`; 0 = 1, -1 = endless */
-    int64_t first_batch; /* start here; the batches are those of an uninterrupted run */
+    int64_t first_batch; /* start here, 0 to 2^62; the batches are those of an uninterrupted run */
     int32_t hold;        /* batches held by the consumer at once, up to 1048576; 0 = 1 */
     /* What leat_loader_next() does when `hold` batches are held, or another thread is in the call. 0: returns
      * LEAT_E_BUSY. 1: it copies the batch into memory of its own, frees the batch's place for the next one, and

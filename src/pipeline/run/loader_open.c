@@ -12,6 +12,8 @@
 #include "engine.h"
 #include "pipeline/sample/sample.h"
 
+#define FIRST_BATCH_MOST ((int64_t)1 << 62) /* sums of numbers of batches do not overflow */
+
 /* --- open ------------------------------------------------------------------------------------- */
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
@@ -27,12 +29,13 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
             plan->caches_on_device ? "a cache on the device" : "a map with device: gpu",
             o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
             plan->caches_on_device ? "cache: memory" : "device: cpu");
-    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0 || o->hold > 1 << 20)
+    if (o->epochs < -1 || o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST || o->hold < 0 ||
+        o->hold > 1 << 20)
         return leat_fail(
             err, LEAT_E_ARGUMENT,
-            "loader: epochs is -1 or more, first_batch 0 or more, hold 0 to 1048576; got "
+            "loader: epochs is -1 or more, first_batch 0 to %lld, hold 0 to 1048576; got "
             "%lld, %lld, %d",
-            (long long)o->epochs, (long long)o->first_batch, o->hold);
+            (long long)FIRST_BATCH_MOST, (long long)o->epochs, (long long)o->first_batch, o->hold);
     if (o->beyond_hold != 0 && o->beyond_hold != 1)
         return leat_fail(err, LEAT_E_ARGUMENT, "loader: beyond_hold is 0 or 1; got %d",
                          o->beyond_hold);
