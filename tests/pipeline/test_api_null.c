@@ -153,6 +153,40 @@ TEST(builders)
     }
 }
 
+/* Of several mistakes a builder tells the first. */
+TEST(builders_keep_the_first_error)
+{
+    static const char *const calls[] = { "source", "rows", "stage", "seed", "op" };
+    enum { N_CALLS = sizeof calls / sizeof *calls };
+    leat_plan *plan;
+    leat_error err;
+    for (int first = 0; first < N_CALLS; first++) {
+        char name[40];
+        leat_builder *b = leat_builder_open();
+        for (int i = first; i < first + N_CALLS; i++)
+            switch (i % N_CALLS) {
+            case 0:
+                leat_builder_source(b, NULL, NULL);
+                break;
+            case 1:
+                leat_builder_rows(b, 1, NULL, 1);
+                break;
+            case 2:
+                leat_builder_stage(b, NULL, NULL);
+                break;
+            case 3:
+                leat_builder_seed(b, -1);
+                break;
+            default:
+                leat_builder_op(b, NULL);
+            }
+        REFUSED(leat_builder_plan(b, &plan, &err));
+        snprintf(name, sizeof name, "leat_builder_%s:", calls[first]);
+        assert_non_null(strstr(err.message, name));
+        leat_builder_close(&b);
+    }
+}
+
 TEST(plans)
 {
     static leat_budget budget;
