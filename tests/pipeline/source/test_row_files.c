@@ -263,6 +263,39 @@ TEST(labels_are_known)
     leat_plan_close(&plan);
 }
 
+/* The check of classes at open names the first wrong record that takes part. */
+TEST(a_wrong_class_of_the_first_pass_is_found)
+{
+    enum { N_LABELS = 40, BOTH = 6 };
+    static const struct {
+        const char *stages;
+        const char *says; /* NULL: all records that take part have a class */
+    } cases[] = {
+        { "{batch: 4}", "row 0" },
+        { "{filter: {feature: y, max: 4}}, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 4}}, shuffle, repeat, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 4}}, {skip: 1}, {take: 4}, {batch: 4}", NULL },
+    };
+    static int64_t labels[N_LABELS];
+    for (int i = 0; i < N_LABELS; i++)
+        labels[i] = i % 3 == 0 && i < 9 ? 7 : i % 4;
+    labels[9] = labels[11] = 4;
+    const array_of y = { NULL, "<i8", ",", N_LABELS, 8, labels };
+    const leat_expect expect = { .classes = 4 };
+    put_npy("y.npy", &y);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char pipeline[200];
+        leat_error err;
+        snprintf(pipeline, sizeof pipeline, "pipeline: [%s]", cases[i].stages);
+        leat_plan *plan = row_files_plan("npy: {files: '@y.npy', name: y}", pipeline);
+        const int rc = leat_loader_check(plan, &expect, &err);
+        if (rc != (cases[i].says ? LEAT_E_DATA : LEAT_OK) ||
+            (cases[i].says && !strstr(err.message, cases[i].says)))
+            fail_msg("%s: %s %s", cases[i].stages, leat_code_name(rc), rc < 0 ? err.message : "");
+        leat_plan_close(&plan);
+    }
+}
+
 /* Row 1 has a finite value beyond float32; infinities and NaN are stored as such. */
 TEST(a_float64_too_large_is_an_error_or_inf)
 {
