@@ -296,6 +296,41 @@ TEST(a_wrong_class_of_the_first_pass_is_found)
     }
 }
 
+/* `name` is for .npy files, `features` for .npz files. */
+TEST(an_option_for_other_files_is_told)
+{
+    static const struct {
+        const char *source, *says; /* NULL: nothing */
+    } cases[] = {
+        { "npy: {files: '@a-*.npy', name: v}", NULL },
+        { "npy: {files: '@v.npz', features: {v: v}}", NULL },
+        { "npy: '@v.npz'", NULL },
+        { "npy: {files: '@a-*.npy', features: {v: w}}",
+          "features has no effect on .npy files, such as @a-0.npy; `name` names their tensor" },
+        { "npy: {files: '@v.npz', name: w}",
+          "name has no effect on .npz files, such as @v.npz; `features: {w: ARRAY}` renames an "
+          "array" },
+    };
+    float values[3] = { 1, 2, 3 };
+    const array_of v = { "v", "<f4", ",", 3, 4, values };
+    put_npy("a-0.npy", &v);
+    put_npy("a-1.npy", &v);
+    put_npz("v.npz", &v, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_plan *plan = row_files_plan(cases[i].source, "pipeline: [{batch: 3}]");
+        if (cases[i].says) {
+            char want[300];
+            const char *const at = strchr(cases[i].says, '@');
+            snprintf(want, sizeof want, "npy: %.*s%s/%s", (int)(at - cases[i].says), cases[i].says,
+                     test_folder, at + 1);
+            assert_non_null(leat_plan_note(plan, 0));
+            assert_string_equal(leat_plan_note(plan, 0), want);
+        }
+        assert_null(leat_plan_note(plan, cases[i].says != NULL));
+        leat_plan_close(&plan);
+    }
+}
+
 /* Row 1 has a finite value beyond float32; infinities and NaN are stored as such. */
 TEST(a_float64_too_large_is_an_error_or_inf)
 {
