@@ -19,7 +19,8 @@ typedef struct leat_plan leat_plan;
  * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
  *          map that has `source` and `pipeline` of its own ("eval")
  * out      owned by the caller: leat_plan_close(), after the loaders opened from it
- * returns  LEAT_OK, LEAT_E_CONFIG ("file:line:column: …"), LEAT_E_IO, LEAT_E_DATA, LEAT_E_NOMEM
+ * returns  LEAT_OK, LEAT_E_CONFIG ("file:line:column: …"), LEAT_E_IO, LEAT_E_DATA, LEAT_E_NOMEM, LEAT_E_ARGUMENT,
+ *          LEAT_E_UNSUPPORTED (an op or a stage that does not work where it stands)
  * threads  immutable: any thread, any number of loaders */
 LEAT_API int leat_plan_open(const leat_config *config, const char *section, leat_plan **out,
                             leat_error *err);
