@@ -38,9 +38,34 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
+/* A child may use the source. What threads of the parent had in use at the fork stays so in the child: a piece that they
+ * were reading, a file that they had claimed. Others do not wait for these. */
+static void before_fork(void *arg)
+{
+    leat_tfrecord_source *const source = arg;
+    if (source->late)
+        leat_tfrecord_late_before_fork(source->late);
+    if (source->chunks)
+        leat_compressed_before_fork(source->chunks);
+    pthread_mutex_lock(&source->kept->lock);
+    pthread_mutex_lock(&source->files.lock);
+}
+
+static void after_fork(void *arg, bool is_child)
+{
+    leat_tfrecord_source *const source = arg;
+    pthread_mutex_unlock(&source->files.lock);
+    pthread_mutex_unlock(&source->kept->lock);
+    if (source->chunks)
+        leat_compressed_after_fork(source->chunks, is_child);
+    if (source->late)
+        leat_tfrecord_late_after_fork(source->late);
+}
+
 static void close_tfrecord(leat_source *base)
 {
     leat_tfrecord_source *const source = (leat_tfrecord_source *)base;
+    leat_forked_forget(&source->forked);
     for (size_t i = 0; i < source->n_shards; i++)
         leat_tfrecord_shard_close(&source->shards[i]);
     leat_compressed_close(&source->chunks);
@@ -444,6 +469,9 @@ static int open_tfrecord(const void *opts, const leat_node *where,
         goto fail;
     match_seeks(source);
     set_ways(source);
+    source->forked =
+        (leat_forked_hook){ .before = before_fork, .after = after_fork, .arg = source };
+    leat_forked_watch(&source->forked);
     *out = &source->base;
     return LEAT_OK;
 fail:
