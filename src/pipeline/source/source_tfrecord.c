@@ -374,6 +374,18 @@ static int take_shard(leat_tfrecord_source *source, const leat_tfrecord_listed *
     return rc;
 }
 
+/* What the files take beside their indexes; of those that are opened late, as if they were open. */
+static uint64_t memory_of(const leat_tfrecord_source *source)
+{
+    const leat_tfrecord_list *const list = &source->list;
+    uint64_t bytes =
+        list->n * (sizeof *source->shards + sizeof *list->files + sizeof *list->paths) +
+        source->n_shards * sizeof(leat_tfrecord_opened);
+    for (size_t i = 0; i < list->n; i++) /* about what malloc rounds up to */
+        bytes += strlen(list->files[i].path) / 16 * 16 + 32;
+    return bytes;
+}
+
 static int open_shards(leat_tfrecord_source *source, leat_error *err)
 {
     const leat_tfrecord_listed *const files = source->list.files;
@@ -468,6 +480,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     if ((rc = leat_tfrecord_labels_read(source, paths, n_paths, err)) < 0)
         goto fail;
     match_seeks(source);
+    source->base.memory_bytes += memory_of(source);
     set_ways(source);
     source->forked =
         (leat_forked_hook){ .before = before_fork, .after = after_fork, .arg = source };
