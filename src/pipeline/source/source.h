@@ -129,6 +129,7 @@ struct leat_source {
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
+    uint64_t keep_tables;  /* what it needs beside the parts of files, if not all fit */
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
     bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */

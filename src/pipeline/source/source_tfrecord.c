@@ -324,6 +324,7 @@ static void set_ways(leat_tfrecord_source *source)
     for (int32_t i = 0; i < source->base.n_features; i++)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
+    source->base.keep_tables = leat_kept_files_tables(source->kept);
     source->base.can_gather = all_plain && all_fixed;
     leat_tfrecord_scatter_make(source);
 }
