@@ -159,7 +159,8 @@ static int convert(struct job *job, leat_error *err)
                                            err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
-        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0)
+        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
+        (rc = leat_paths_check(&job->files, err)) < 0) /* their own conversion may run meanwhile */
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }

@@ -11,6 +11,7 @@
 #include "formats/grow.h"
 #include "formats/manifest.h"
 #include "formats/pattern.h"
+#include "formats/shard_set.h"
 #include "formats/side_file.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
@@ -88,7 +89,14 @@ int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat
     *out = (leat_paths){ 0 };
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         rc = leat_paths_add(out, arguments[i], err);
-    return rc;
+    return rc < 0 ? rc : leat_paths_check(out, err);
+}
+
+int leat_paths_check(const leat_paths *paths, leat_error *err)
+{
+    leat_format_error why;
+    return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                  : LEAT_OK;
 }
 
 void leat_paths_close(leat_paths *paths)
