@@ -62,6 +62,24 @@ TEST(parts_are_hidden)
     assert_int_equal(atoi(out), 0);
 }
 
+/* A text of the user that only has the name. */
+TEST(labels_of_no_set_stay)
+{
+    static const char *const ways[] = { "images images", "images images --part 2/2 --shards 2",
+                                        "tfrecord w-*.tfrecord" };
+    expect_success(
+        shell("$L convert images images -o w --shards 2 -q && echo notes >y-labels.txt"));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_failure(shell("$L convert %s -o y -q", ways[i]), 2,
+                       "y-labels.txt: exists and belongs to no set of records");
+        expect_success(shell("grep -q notes y-labels.txt"));
+        assert_int_equal(count_files("y*") + count_files(".y*"), 1);
+    }
+    expect_success(
+        shell("rm y-labels.txt && for i in 1 2; do $L convert images images -o y -q; done; "
+              "rm y-manifest.json; $L convert images images -o y -q && rm y* w*"));
+}
+
 /* docs/json.md promises the order. */
 static void assert_names(const json_t *list, const char *const *names, size_t n)
 {

@@ -188,8 +188,8 @@ void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
 
 /* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
-/* Whether there are shards of another number: PREFIX-* would read them together with the new ones. Returns
- * LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
+/* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
+ * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
