@@ -144,7 +144,8 @@ static int try_lock(leat_file_set *set, leat_error *err)
         return errno == ENOENT ? LEAT_E_END : fail_lock(set, "create a file in", err);
     /* Some file systems have no locks; a single writer must work there too. */
     int rc = LEAT_OK;
-    if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+    if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP &&
+        errno != ENOLCK) /* NFS without its lock daemon */
         rc = fail_lock(set, "lock", err);
     else if (!is_still_there(set->lock, set->lock_file))
         rc = LEAT_E_END;
