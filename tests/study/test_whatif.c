@@ -33,7 +33,10 @@ TEST(threads_that_sleep_are_measured_beyond_the_cores)
     };
     leat_config *config = make_config("{sleep: 2}");
     leat_error err;
-    check(leat_whatif(config, &options, &result, &err), &err);
+    /* Of the few samples of a slow run none may have had its CPU time read; then they count as computing. */
+    result.waits = 0;
+    for (int i = 0; i < 10 && !result.waits; i++)
+        check(leat_whatif(config, &options, &result, &err), &err);
     assert_int_equal(result.n_rows, 6);
     assert_int_equal(result.waits, 1);
     assert_true(result.cores >= 1);
