@@ -59,7 +59,8 @@ struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *t
 void leat_answer_set(struct leat_answer_change *change, const char *set)
 {
     if (set && change->n_sets < LEAT_ANSWER_SETS_MOST)
-        copy(change->sets[change->n_sets++], sizeof change->sets[0], set);
+        copy(change->sets[change->n_sets], sizeof change->sets[0], set);
+    change->n_sets += set != NULL;
 }
 
 /* --- writing ---------------------------------------------------------------------------------------*/
@@ -123,13 +124,16 @@ static void put_sets(FILE *out, const struct leat_answer_change *change)
     fputs("<p class=\"small\">To try it, add to any command that takes the config</p>"
           "<pre><code>",
           out);
-    for (int i = 0; i < change->n_sets; i++) {
+    const int more = change->n_sets - LEAT_ANSWER_SETS_MOST;
+    for (int i = 0; i < (more > 0 ? LEAT_ANSWER_SETS_MOST : change->n_sets); i++) {
         char text[2 * LEAT_ANSWER_SET_SIZE] = "";
         leat_setting_shell(change->sets[i], text, sizeof text);
         fputs(i ? "\n" : "", out);
         leat_svg_escape(out, text + 1);
     }
     fputs("</code></pre>", out);
+    if (more > 0)
+        fprintf(out, "<p class=\"small\">and %d more: the JSON has them all</p>", more);
 }
 
 static void put_change(FILE *out, const struct leat_answer_change *change, const char *config)

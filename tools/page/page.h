@@ -19,7 +19,7 @@
 enum {
     LEAT_ANSWER_FACTS_MOST = 6,
     LEAT_ANSWER_CHANGES_MOST = 3,
-    LEAT_ANSWER_SETS_MOST = 8,
+    LEAT_ANSWER_SETS_MOST = 16, /* as `leat tune` has */
     LEAT_ANSWER_SET_SIZE = 800,
 };
 
@@ -38,7 +38,7 @@ typedef struct leat_answer {
         const char *title, *why, *differs;
         const char *diff, *note; /* what to write, and a sentence about it */
         char sets[LEAT_ANSWER_SETS_MOST][LEAT_ANSWER_SET_SIZE]; /* "path=value" */
-        int n_sets;
+        int n_sets; /* beyond LEAT_ANSWER_SETS_MOST: those have no room */
         char gain[320];
         bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
