@@ -363,9 +363,24 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
+/* True if it goes on from the last update of the run: what is left is evaluated, and changes no weight. */
+static bool has_last_update(const struct train *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
+    return *t->found.path && per_epoch > 0 &&
+           leat_checkpoint_is_last(t->run.trainer, t->run.epochs * per_epoch - t->run.first);
+}
+
 /* A script that starts a job again until it succeeds comes to its end. */
 static void say_finished(const struct train *t)
 {
+    if (!t->run.finished) {
+        fprintf(stderr,
+                "leat train: the run is finished: %s has its last update, and the batches after it "
+                "change no weight (train.accumulate); with more --epochs it goes on\n",
+                leat_terminal_name(t->found.path));
+        return;
+    }
     fprintf(stderr, "leat train: the run is finished: %s is from its end; %s\n",
             leat_terminal_name(t->found.path),
             t->found.ended ? "train.stop ended it because its evaluations were no longer better: "
@@ -549,7 +564,7 @@ static int run(const leat_call *call, leat_error *err)
     rc = rc == LEAT_OK ? open_all(&t, err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
-    if (rc == LEAT_OK && t.run.finished && speaks)
+    if (rc == LEAT_OK && speaks && (t.run.finished || has_last_update(&t)))
         say_finished(&t);
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)

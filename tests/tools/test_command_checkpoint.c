@@ -135,7 +135,7 @@ TEST(a_damaged_evaluation_loses_no_epoch)
         assert_int_equal(shell(TRAIN "%s --save x.st %s", best, again ? "--resume" : ""), 1);
         expect_in(err, "eval: ");
         if (!again)
-            expect_in(err, "all steps before the evaluation are in c/step-000000015.safetensors");
+            expect_in(err, "all updates before the evaluation are in c/step-000000015.safetensors");
         expect_files("c", "step-000000015.safetensors");
         expect_success(shell("$L train x.yaml -q --steps 1 --restore x.st --set 'train.model=["
                              "conv2d: {filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, "
@@ -197,11 +197,81 @@ TEST(accumulation_is_not_cut)
     expect_in(err, "the last batches changed no weight: they are only a part of those");
     expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --steps 10 --set "
                                "train.checkpoint.every_steps=1"));
-    expect_in(err, "there is no checkpoint of them");
+    expect_in(err, "the last checkpoint is from before them");
     expect_files("c", "step-000000004.safetensors step-000000008.safetensors");
     expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --resume --save x.st"));
     expect_in(err, "after 8 steps");
     expect_straight();
+}
+
+/* Rows for so many batches of two, the last one of one row, and a config with evaluations that decide. */
+static void make_rows(int batches, int accumulate)
+{
+    expect_success(shell(
+        "s='{csv: {files: r.csv, features: {image: [a, b], label: {columns: label, type: "
+        "int64}}}}'; "
+        "(echo a,b,label; for i in $(seq %d); do echo $((i * 7 %% 11)),$((i * 5 %% 13)),$((i %% "
+        "2)); "
+        "done) >r.csv; printf '%%s\\n' \"source: $s\" 'pipeline: [shuffle: {seed: 1}, batch: 2]' "
+        "'train: {accumulate: %d, checkpoint: {best: loss}, average: ema, model: [dense: 4, "
+        "batch_norm, relu, dropout: 0.2, dense: 2], loss: softmax_cross_entropy, optimizer: adam}' "
+        "\"eval: {source: $s, pipeline: [batch: 8]}\" >r.yaml; rm -rf c d x.st straight.st",
+        2 * batches - 1, accumulate));
+}
+
+#define ROWS "$L train r.yaml -q --checkpoint %s --resume --save %s --epochs %d "
+
+/* A run of whatever length ends with a checkpoint of its last update, from which it is finished, or goes on with more epochs
+ * to the weights of a straight run; so do parts of it by --steps. */
+static void check_length(int batches, int accumulate, int epochs)
+{
+    const int n = batches * epochs, last = n - n % accumulate;
+    make_rows(batches, accumulate);
+    expect_success(
+        shell(ROWS "&& test -e c/step-%09d.safetensors", "c", "straight.st", epochs, last));
+    for (int again = 0; again < 2; again++) {
+        expect_success(shell("ls c/step* >before && " ROWS "&& ls c/step* | cmp before && cmp "
+                             "straight.st x.st",
+                             "c", "x.st", epochs));
+        expect_in(err, "the run is finished: c/step-");
+    }
+    for (int left = n; left > 0; left -= (accumulate + 1) / accumulate * accumulate)
+        expect_success(shell(ROWS "--steps %d", "d", "x.st", epochs, accumulate + 1));
+    expect_success(shell(ROWS "&& cmp straight.st x.st && cmp c/best.safetensors "
+                              "d/best.safetensors && ls d/step* | tail -1 | grep -q %09d",
+                         "d", "x.st", epochs, last));
+    expect_success(shell("rm -rf d; " ROWS, "d", "straight.st", epochs + 1));
+    expect_success(shell(ROWS "&& cmp straight.st x.st && cmp c/best.safetensors "
+                              "d/best.safetensors",
+                         "c", "x.st", epochs + 1));
+}
+
+TEST(a_run_ends_with_its_last_update)
+{
+    for (int accumulate = 1; accumulate <= 4; accumulate++)
+        for (int epochs = 1; epochs <= 3; epochs++)
+            check_length(4 + (accumulate + epochs) % 4, accumulate, epochs);
+}
+
+/* Where train.stop or a damaged evaluation ends it, too; a part without an update says that there is none. */
+TEST(a_run_that_ends_early_has_its_last_update)
+{
+    make_rows(5, 4);
+    expect_success(shell(ROWS "--set 'train.stop={patience: 1, min_delta: 100}' && test -e "
+                              "c/step-000000008.safetensors",
+                         "c", "straight.st", 9));
+    expect_success(shell(ROWS "--set 'train.stop={patience: 1, min_delta: 100}' && cmp straight.st "
+                              "x.st",
+                         "c", "x.st", 9));
+    expect_in(out, "no better");
+    make_rows(5, 4);
+    assert_int_equal(shell("cp r.csv s.csv; echo 1,2 >>s.csv; " ROWS "--set "
+                           "eval.source.csv.files=s.csv",
+                           "c", "x.st", 1),
+                     1);
+    expect_in(err, "all updates before the evaluation are in c/step-000000004.safetensors");
+    expect_success(shell(ROWS, "d", "x.st --steps 3", 1));
+    expect_in(err, "and there is no checkpoint of them");
 }
 
 TEST(wrong_uses_are_explained)

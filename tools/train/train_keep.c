@@ -181,12 +181,16 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended)
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left)
 {
     leat_error err;
+    if (leat_checkpoint_ready(keep->trainer))
+        keep->ready_steps = steps;
     if (!keep->folder)
         return;
-    keep->due |= epoch_ended ||
+    /* At the end of an epoch the last update is saved, unless masked batches have put the end off. */
+    keep->due |= leat_checkpoint_is_last(keep->trainer, left) ||
+                 (left == 0 && keep->ready_steps != keep->saved_steps) ||
                  (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
     if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
@@ -194,14 +198,29 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
                 err.message);
 }
 
+static void say_unused(const leat_train_keep *keep)
+{
+    const char *more = "";
+    if (keep->folder && keep->ready_steps == 0)
+        more = ", and there is no checkpoint of them";
+    else if (keep->folder)
+        more = keep->saved_steps == keep->ready_steps
+                   ? "; the last checkpoint is from before them"
+                   : "; there is no checkpoint of the last update, because batches after it were "
+                     "masked";
+    fprintf(stderr,
+            "leat train: the last batches changed no weight: they are only a part of those that "
+            "make an update (train.accumulate)%s\n",
+            more);
+}
+
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
 {
     const bool is_whole = leat_checkpoint_ready(keep->trainer);
-    if (steps > 0 && !is_whole)
-        fprintf(stderr,
-                "leat train: the last batches changed no weight%s: they are only a part of those "
-                "that make an update (train.accumulate)\n",
-                keep->folder ? ", and there is no checkpoint of them" : "");
+    if (is_whole)
+        keep->ready_steps = steps;
+    else if (steps > 0)
+        say_unused(keep);
     if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
         return LEAT_OK;
     return save(keep, steps, err);
