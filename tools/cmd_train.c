@@ -228,10 +228,49 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
+/* The folder of the checkpoints keeps files of such names itself. */
+static bool is_kept(const char *folder, const char *path)
+{
+    const char *const name = leat_files_base_name(path);
+    char *const best = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
+    char *const own = leat_files_text("%s/%s", folder, name);
+    const bool kept = (best && leat_files_same(path, best)) ||
+                      (own && !strncmp(name, "step-", 5) && leat_files_same(path, own));
+    free(best);
+    free(own);
+    return kept;
+}
+
+/* What --save would replace: another output, or weights that the run begins with and that may be another program's. Those of
+ * --restore are often of the same --save. */
+static int check_save(const struct train *t, leat_error *err)
+{
+    static const leat_file_kind weights = { "a file of weights that leat wrote",
+                                             "{\"__metadata__\":{\"writer\":\"leat ", 8 };
+    const char *const save = t->o->save, *const resume = t->o->resume;
+    const char *const folder = leat_trainer_get_info(t->run.trainer)->checkpoint_dir;
+    char from[LEAT_CHECKPOINT_PATH];
+    const bool begins =
+        leat_config_get(t->config, "train.weights.file", from, sizeof from, NULL) == LEAT_OK ||
+        leat_config_get(t->config, "train.weights", from, sizeof from, NULL) == LEAT_OK;
+    const int rc = leat_files_check(save, &weights, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--save: ");
+    if (folder && is_kept(folder, save))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is a file that --checkpoint keeps in its folder, and would be "
+                         "overwritten: choose another name",
+                         save);
+    if ((begins && leat_files_same(save, from)) || (resume && leat_files_same(save, resume)))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is an input and would be overwritten: choose another name",
+                         save);
+    return LEAT_OK;
+}
+
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
-    static const leat_file_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     if (t->ranks.rank > 0)
         return LEAT_OK;
@@ -242,8 +281,7 @@ static int check_outputs(const struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is simulated, so there are no weights to save",
                          info->simulated_by);
-    rc = leat_files_check(t->o->save, &weights, err);
-    return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
+    return check_save(t, err);
 }
 
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */

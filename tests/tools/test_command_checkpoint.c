@@ -293,6 +293,36 @@ TEST(wrong_uses_are_explained)
     expect_success(shell(TRAIN "--resume c/step-000000030.safetensors --steps 1 --epochs 3"));
 }
 
+/* --save replaces neither what the folder keeps nor weights that the run begins with or that another program wrote. */
+TEST(saving_replaces_no_other_weights)
+{
+    static const char *const kept[] = { "c/best.safetensors", "./c/step-000000003.safetensors",
+                                        "best.link" };
+    static const char foreign[] = "{\"__metadata__\":{\"format\":\"pt\"}}";
+    make_pipeline();
+    expect_success(shell(
+        TRAIN
+        "--checkpoint c --steps 3 --save w.st && cp c/step* c.st && : >c/best.safetensors && ln -s "
+        "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
+        ">foreign.st && mkdir was && cp foreign.st w.st was",
+        (unsigned)strlen(foreign), foreign));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss "
+                                   "--save %s",
+                             kept[i]),
+                       2, "is a file that --checkpoint keeps in its folder");
+    expect_failure(shell(TRAIN "--save foreign.st"), 2,
+                   "foreign.st: exists and is not a file of weights that leat wrote");
+    expect_failure(shell(TRAIN "--set train.weights.file=w.st --save ./w.st"), 2,
+                   "--save: ./w.st is an input and would be overwritten: choose another name");
+    expect_failure(shell(TRAIN "--set train.weights=w.st --save w.st"), 2, "w.st is an input");
+    expect_failure(shell(TRAIN "--resume=c.st --save c.st"), 2, "c.st is an input");
+    expect_success(shell("cmp foreign.st was/foreign.st && cmp w.st was/w.st && cmp c.st "
+                         "c/step-000000003.safetensors && test ! -s c/best.safetensors"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --save c/last.safetensors"));
+    expect_success(shell(TRAIN "--restore w.st --save w.st && rm -r was best.link *.st"));
+}
+
 /* A job that is started again until it succeeds comes to its end, with all that was asked for. */
 TEST(a_finished_run_succeeds)
 {
