@@ -204,7 +204,7 @@ TEST(accumulation_is_not_cut)
     expect_straight();
 }
 
-/* Rows for so many batches of two, the last one of one row, and a config with evaluations that decide. */
+/* Rows for this many batches of two, the last one of one row, and a config with evaluations that decide. */
 static void make_rows(int batches, int accumulate)
 {
     expect_success(shell(
@@ -285,6 +285,8 @@ TEST(wrong_uses_are_explained)
     expect_failure(shell(TRAIN "--checkpoint c --resume --set train.optimizer=sgd"), 1,
                    "has 'optimizer adam' where the config has 'optimizer sgd'");
     expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2, "batch");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch=16"), 2,
+                   "or their spelling (`batch: 4` or `batch: {size: 4}`, also by --set) differ");
     expect_failure(shell(TRAIN "--checkpoint d --device sim"), 2, "simulated");
     expect_success(shell(TRAIN "--checkpoint c --resume"));
     expect_failure(shell(TRAIN "--checkpoint c --resume --epochs 1"), 2, "give more --epochs");
