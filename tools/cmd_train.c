@@ -166,6 +166,7 @@ static void say_changed(const struct train *t)
 /* The weights and the place of the run. */
 static int open_weights(struct train *t, leat_error *err)
 {
+    char policy[64];
     int rc;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
@@ -176,6 +177,9 @@ static int open_weights(struct train *t, leat_error *err)
                               &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
+    t->run.keep.masks =
+        leat_config_get(t->config, "pipeline.on_error", policy, sizeof policy, NULL) == LEAT_OK &&
+        strstr(policy, "mask");
     say_changed(t);
     return whiten(t, err);
 }

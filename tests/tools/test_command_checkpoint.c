@@ -365,6 +365,17 @@ TEST(a_rest_that_is_masked_goes_on)
         expect_success(shell(train, "c", "x.st", "--resume"));
         expect_straight();
     }
+    /* Masked batches make no part of an update, of which the first one is the last. */
+    expect_success(
+        shell("rm -rf c x.st; sed 's/batch: 2/batch: 1/; s/model/accumulate: 2, model/' "
+              "m.yaml >a.yaml; printf 'a,b,label\\n1,2,0\\n2,1,1\\n3,4,1\\n4,3,\\n' >m.csv; "
+              "$L train a.yaml -q --save straight.st"));
+    for (int again = 0; again < 2; again++) {
+        expect_success(shell("$L train a.yaml -q --checkpoint c --resume --save x.st"));
+        expect_in(err, again ? "goes on from c/step-000000002.safetensors" : "begins at the first");
+        expect_in(err, "the last checkpoint is from before them");
+        expect_straight();
+    }
     expect_success(shell("sed -i 's/,[01]$/,/' m.csv; rm -rf c x.st"));
     expect_success(shell(train, "c", "x.st", ""));
 }
@@ -478,10 +489,17 @@ TEST(a_full_disk_does_not_stop_saving)
 TEST(a_full_disk_does_not_stop_the_run)
 {
     make_pipeline();
-    assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN "--checkpoint c"), 1);
-    expect_in(err, "cannot write a checkpoint, the run goes on: ");
-    expect_in(out, "\n    2/2 ");
-    expect_files("c", "*");
+    for (int accumulate = 1; accumulate <= 4; accumulate += 3) { /* 30 steps are no multiple of 4 */
+        assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN
+                               "--checkpoint c --set train.accumulate=%d",
+                               accumulate),
+                         1);
+        expect_in(err, "cannot write a checkpoint, the run goes on: ");
+        expect_in(out, "\n    2/2 ");
+        if (accumulate > 1)
+            expect_in(err, "the checkpoint of the last update could not be written");
+        expect_files("c", "*");
+    }
 }
 
 TEST_FIXTURE(NULL, remove_all)

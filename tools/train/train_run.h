@@ -25,8 +25,10 @@ typedef struct leat_train_keep {
     const char *folder; /* NULL: no checkpoints are written */
     int lock;           /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
+    bool goes_on; /* from a checkpoint */
+    bool masks;   /* set after opening: on_error may mask whole batches */
     /* While it runs. */
-    bool due;
+    bool due, failed;            /* failed: to write the last one */
     int64_t last_steps, last_ns; /* of the last one, or of the begin */
     int64_t ready_steps;         /* steps of this run up to its last update; 0: none yet */
     /* Results. */
