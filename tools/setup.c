@@ -201,6 +201,30 @@ void leat_setup_say_left_out(const leat_plan *plan, const char *where)
             leat_figure_count((uint64_t)leat_plan_get_info(plan)->n_samples).text);
 }
 
+bool leat_setup_find_not_finite(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
+{
+    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
+    leat_row_error list[64];
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    bool found = false;
+    int rc = leat_loader_open(plan, &how, &loader, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            leat_batch_release(batch);
+    }
+    if (rc < 0)
+        found = err->not_finite;
+    const int32_t n_listed =
+        loader ? leat_loader_errors(loader, list, sizeof list / sizeof *list) : 0;
+    for (int32_t i = 0; i < n_listed && !found; i++)
+        if ((found = list[i].not_finite))
+            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
+    leat_loader_close(&loader);
+    return found;
+}
+
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
     char text[64];

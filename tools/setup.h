@@ -38,6 +38,10 @@ int64_t leat_setup_left_out(const leat_plan *plan);
 /* Prints a note about them, if there are some. `where` stands before it. A plan that is NULL has none. */
 void leat_setup_say_left_out(const leat_plan *plan, const char *where);
 
+/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are masked or replaced,
+ * it is taken from their list. */
+bool leat_setup_find_not_finite(const leat_plan *plan, int64_t first, int64_t n, leat_error *err);
+
 /* For --trace PATH: checks that the file can be written and that no other than a former trace gives
  * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);

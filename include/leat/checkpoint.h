@@ -39,6 +39,10 @@ typedef struct leat_checkpoint_found {
  * takes weights from the first batch. */
 LEAT_API int32_t leat_checkpoint_ready(const leat_trainer *trainer);
 
+/* True if it is ready, and the `left` batches that follow, fewer than train.accumulate, make no update of their own: a
+ * checkpoint written here has the last one. */
+LEAT_API int32_t leat_checkpoint_is_last(const leat_trainer *trainer, int64_t left);
+
 /* Writes a checkpoint: the whole file appears or nothing.
  * state    of the loader, after the last batch trained on: leat_loader_get_state()
  * returns  LEAT_OK; LEAT_E_BUSY: not ready, see above; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a

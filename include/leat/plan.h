@@ -51,7 +51,7 @@ typedef struct leat_plan_info {
         n_classes; /* from the source: folders, columns, or the labels file of a TFRecord set (PREFIX-labels.txt);
                           0 = unknown */
     uint64_t seed;
-    uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as written */
+    uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as spelled */
 } leat_plan_info;
 
 /* Counts, sizes and digest; valid until the plan is closed. */

@@ -463,6 +463,7 @@ TEST(trained_models)
     float values[1];
     leat_error err;
     assert_int_equal(leat_checkpoint_ready(NULL), 0);
+    assert_int_equal(leat_checkpoint_is_last(NULL, 0), 0);
     REFUSED(leat_checkpoint_write(NULL, &at, "x", &err));
     REFUSED(leat_checkpoint_save(NULL, &at, "x", 1, NULL, &err));
     REFUSED(leat_checkpoint_resume(NULL, "x", &found, &err));

@@ -318,8 +318,8 @@ TEST(what_is_no_image_is_left_out_and_named)
 {
     expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
                          "$L convert images bad -o x --shards 2 --json -q"));
-    expect_in(err, "left out: bad/cross/zz: no image: not JPEG, PNG, WebP, BMP, PGM or PPM\n"
-                   "left out: bad/ring/00: no image: not JPEG, PNG, WebP, BMP, PGM or PPM\n"
+    expect_in(err, "left out: bad/cross/zz: no image: not JPEG, PNG, WebP, BMP, binary PGM or PPM\n"
+                   "left out: bad/ring/00: no image: not JPEG, PNG, WebP, BMP, binary PGM or PPM\n"
                    "left out: 1 file directly in bad, outside of any class folder: bad/top\n");
     json_t *json = parse_out();
     assert_int_equal(number(json, "images"), 240);

@@ -341,6 +341,19 @@ TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
     expect_success(shell("$L predict n.yaml --weights n.st | tail -1"));
     expect_in(out, "n.csv, line 65 (record 63, ");
     expect_failure(shell("$L predict n.yaml --weights n.st n.csv"), 1, "n.csv: this is no image");
+    for (int eval = 0; eval < 2; eval++) { /* values that are not finite, and outputs */
+        const char *const command = eval ? "eval" : "predict";
+        assert_int_equal(shell("sed '9s/^[^,]*/nan/' n.csv >z.csv; $L %s n.yaml --weights n.st "
+                               "--set eval.source.csv.files=z.csv",
+                               command),
+                         1);
+        expect_in(err, ": z.csv, line 9 (record 7, ");
+        assert_int_equal(shell("sed '9s/^[^,]*/3e38/' n.csv >z.csv; $L %s n.yaml --weights n.st "
+                               "--set eval.source.csv.files=z.csv",
+                               command),
+                         1);
+        expect_in(err, ": batch 1: the model's output for row 2 is not a finite number");
+    }
     expect_failure(shell("$L export n.yaml --weights n.st --onnx n.st"), 2,
                    "--onnx: n.st: exists and is not an ONNX file");
     expect_success(shell("$L export n.yaml --weights n.st --onnx n.onnx && $L export n.yaml "

@@ -204,6 +204,16 @@ int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error
     return rc;
 }
 
+int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err)
+{
+    leat_error why = { 0 };
+    if (!err->not_finite)
+        return rc;
+    if (leat_setup_find_not_finite(t->plan, batch, 1, &why))
+        return leat_fail_as(err, &why);
+    return leat_fail_in(err, rc, "batch %lld: ", (long long)batch);
+}
+
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24])
 {
     if (i >= 0 && i < t->n_classes)

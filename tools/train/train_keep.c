@@ -158,6 +158,7 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
     if (keep->folder && named &&
         (rc = refuse_later(keep, from, found, info->checkpoint_best, err)) < 0)
         return rc;
+    keep->goes_on = *found->path != '\0';
     say_found(from, found);
     return LEAT_OK;
 }
@@ -172,6 +173,7 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     const int rc =
         leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;
+    keep->failed = rc < 0;
     keep->last_steps = steps;
     keep->last_ns = leat_host_now_ns();
     if (rc < 0)
@@ -181,12 +183,16 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended)
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left)
 {
     leat_error err;
+    if (leat_checkpoint_ready(keep->trainer))
+        keep->ready_steps = steps;
     if (!keep->folder)
         return;
-    keep->due |= epoch_ended ||
+    /* Half the batches: if as many as make an update are masked, this update is the last one of the epoch all the same. */
+    keep->due |= leat_checkpoint_is_last(keep->trainer, keep->masks ? left / 2 : left) ||
+                 (left == 0 && keep->ready_steps != keep->saved_steps) ||
                  (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
     if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
@@ -194,14 +200,32 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
                 err.message);
 }
 
+static void say_unused(const leat_train_keep *keep)
+{
+    const char *more = "; the last checkpoint is from before them";
+    if (!keep->folder)
+        more = "";
+    else if (keep->ready_steps == 0 && !keep->goes_on)
+        more = ", and there is no checkpoint of them";
+    else if (keep->saved_steps != keep->ready_steps)
+        more = "; there is no checkpoint of the last update, because batches after it were masked";
+    fprintf(stderr,
+            "leat train: the last batches changed no weight: they are only a part of those that "
+            "make an update (train.accumulate)%s\n",
+            more);
+}
+
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
 {
     const bool is_whole = leat_checkpoint_ready(keep->trainer);
-    if (steps > 0 && !is_whole)
-        fprintf(stderr,
-                "leat train: the last batches changed no weight%s: they are only a part of those "
-                "that make an update (train.accumulate)\n",
-                keep->folder ? ", and there is no checkpoint of them" : "");
+    if (is_whole)
+        keep->ready_steps = steps;
+    else if (keep->failed)
+        return leat_fail(err, LEAT_E_IO,
+                         "--checkpoint %s: the checkpoint of the last update could not be written",
+                         keep->folder);
+    else if (steps > 0)
+        say_unused(keep);
     if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
         return LEAT_OK;
     return save(keep, steps, err);

@@ -174,8 +174,8 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
         fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
     if (leat_train_keep_end(&t->keep, t->steps, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
-    else if (*t->keep.path)
-        fprintf(stderr, "leat train: all steps before the evaluation are in %s\n",
+    else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
+        fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
                 leat_terminal_name(t->keep.path));
 }
 
@@ -220,7 +220,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     return rc;
 }
 
-/* Steps that follow in the epoch of batch `number`. */
+/* Steps that follow in the epoch of batch `number`, and in the run. */
 static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
@@ -275,7 +275,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
     if (rc == LEAT_OK)
-        leat_train_keep_step(&t->keep, t->steps, last);
+        leat_train_keep_step(&t->keep, t->steps, left_in_epoch(t, info.number));
     return rc;
 }
 

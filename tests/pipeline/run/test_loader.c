@@ -231,7 +231,7 @@ TEST(the_largest_hold)
             leat_loader *loader;
             leat_error err;
             assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
-            assert_non_null(strstr(err.message, "hold 0 to 1048576; got "));
+            assert_non_null(strstr(err.message, "loader: hold is 0 to 1048576; got "));
         }
     leat_plan_close(&plan);
     free(rows);
@@ -254,7 +254,7 @@ TEST(the_largest_first_batch)
         leat_loader_options wrong = options;
         wrong.first_batch += over;
         assert_int_equal(leat_loader_open(plan, &wrong, &loader, &err), LEAT_E_ARGUMENT);
-        assert_non_null(strstr(err.message, "first_batch 0 to 4611686018427387904"));
+        assert_non_null(strstr(err.message, "first_batch is 0 to 4611686018427387904"));
     }
     leat_plan_close(&plan);
     free(rows);
