@@ -5,7 +5,7 @@
     planted_jobs.py --leat build/leat [--seeds 3] [--turns 3] [--jobs NAME,…] [--json FILE] [--guesses]
 
 Of each job whole runs (`leat compare` with two rounds, in a process of its own) measure the job as it is, a small grid of
-edits, and the doctor's first three suggestions, written into the config as the report says. All take turns. So what is
+edits, and the doctor's first three suggestions, whose values are set. All take turns. So what is
 best, and what an edit gains, is not the doctor's own measurement. A table says of each job: verdict right; first edit
 within 5 % of the best that was found; such an edit among the first three; the errors of tried predictions; the
 gains that were only predicted, and whether the true ones are inside their ranges; seconds. --guesses asks only
@@ -123,7 +123,7 @@ class Job:
 
 def cached(at):
     """A cache before entry `at` of the pipeline."""
-    return lambda stages: [*stages[:at], "cache", *stages[at:]]
+    return [f"pipeline[{at}]+=cache"]
 
 
 def divided(at, *parts):
@@ -170,7 +170,7 @@ JOBS = {
     "cache too small": Job(PHOTOS, ["shuffle", SHRINK, "cache: {bytes: 4MiB}"], r"input-bound \(decode: cpu-saturated",
                            [["pipeline.cache.bytes=auto"], *threads(1, 4)], device=FAST),
     "cache in the wrong place": Job(PHOTOS, ["cache", "shuffle", SHRINK], r"input-bound \(decode: cpu-saturated",
-                                    [lambda s: [s[1], s[2], s[0], *s[3:]], *threads(1, 4)], device=FAST),
+                                    [["pipeline[0]-", "pipeline[2]+=cache"], *threads(1, 4)], device=FAST),
     "no cache, random ops": Job(PHOTOS, ["shuffle", maps("decode_jpeg", *AUGMENT)], r"input-bound \(decode: cpu-saturated",
                                 [divided(1, maps("decode_jpeg"), maps(*AUGMENT)), *threads(1, 4)], device=FAST),
     "batch of 2": Job(ROWS, ["shuffle"], r"launch-bound", [["pipeline.batch.size=32"], ["pipeline.batch.size=128"],
@@ -243,34 +243,6 @@ def leat_json(leat, *words):
         return json.load(open(out.name)) if done.returncode == 0 else {"error": done.stderr.strip()}
 
 
-def place(stages, where, lines):
-    """The pipeline with lines at the place that the report names."""
-    entries, own = [], []
-    for line in lines:
-        if line.startswith("- "):
-            entries.append(line[2:])
-        else:
-            entries[-1] += "\n" + line
-    named = re.search(r"in place of the (?:last )?`map` with `(\w+)`", where)
-    after = re.search(r"after the (?:last )?`map` with `(\w+)`", where)
-    number = re.search(r"(in place of|after) `map` number (\d+),", where)
-    span = re.search(r"in place of its entries (\d+) to (\d+)", where) or re.search(r"in place of its entry (\d+)", where)
-    if span:
-        first, last = int(span[1]) - 1, int(span[span.lastindex])
-        return [*stages[:first], *entries, *stages[last:]]
-    if where.startswith("at the end"):
-        return [*stages, *entries]
-    if number:
-        at = [i for i, stage in enumerate(stages) if stage.startswith("map")][int(number[2]) - 1]
-        return [*stages[:at], *([stages[at]] if number[1] == "after" else []), *entries, *stages[at + 1:]]
-    if named or after:
-        word = (named or after)[1]
-        at = [i for i, stage in enumerate(stages) if stage.startswith("map") and re.search(rf"\b{word}\b", stage)]
-        at = at[-1 if "last" in where else 0]
-        return [*stages[:at], *([] if named else [stages[at]]), *entries, *stages[at + 1:]]
-    raise ValueError(f"no such place: {where}")
-
-
 class Arms:
     """Variants of one job, each a config and values, whose whole runs take turns."""
 
@@ -288,8 +260,6 @@ class Arms:
         return name
 
     def add_suggestion(self, s):
-        if s["lines"]:
-            return self.add("\n".join(s["lines"]), place(self.job.stages, s["write"][0], s["lines"]), s["set"])
         return self.add(" ".join(s["set"]), self.job.stages, s["set"]) if s["set"] else None
 
     def measure(self, turns):

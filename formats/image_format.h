@@ -14,7 +14,7 @@
     X(WEBP, webp, "WebP")                                                                          \
     X(BMP, bmp, "BMP")                                                                             \
     X(PNM, pnm, "PGM or PPM")
-#define LEAT_IMAGE_FORMAT_NAMES "JPEG, PNG, WebP, BMP, PGM or PPM" /* for texts */
+#define LEAT_IMAGE_FORMAT_NAMES "JPEG, PNG, WebP, BMP, binary PGM or PPM" /* for texts */
 
 typedef enum leat_image_format {
     LEAT_IMAGE_NONE,

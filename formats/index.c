@@ -100,7 +100,7 @@ int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset
     const uint64_t begin = leat_load_u64(index->offsets + 8 * record);
     const uint64_t end = leat_load_u64(index->offsets + 8 * record + 8);
     if (end > index->data_bytes || begin >= end ||
-        (end - begin < LEAT_TFRECORD_OVERHEAD && (!index->n_lost || end < index->data_bytes)))
+        (end - begin < LEAT_TFRECORD_OVERHEAD && !index->n_lost)) /* damage may be shorter */
         return LEAT_FORMAT_BAD;
     *offset = begin;
     *size = end - begin;

@@ -35,16 +35,18 @@ static int read_text(const char *path, size_t prefix, leat_labels_file *out, lea
     return rc == LEAT_FORMAT_NOMEM ? rc : LEAT_FORMAT_OK;
 }
 
-/* A line ends at a line feed, and its name before a carriage return. */
+/* A line ends at a line feed, and its name before a carriage return. The byte order mark that some editors write is in no
+ * name. An empty line, also the last, is a class with an empty name. */
 static int cut_lines(leat_labels_file *labels, leat_format_error *err)
 {
     size_t n = 0;
-    for (const char *at = labels->text; *at; at += strcspn(at, "\n"), at += *at == '\n')
+    char *const begin = labels->text + (strncmp(labels->text, "\xEF\xBB\xBF", 3) ? 0 : 3);
+    for (const char *at = begin; *at; at += strcspn(at, "\n"), at += *at == '\n')
         n++;
     labels->names = n ? calloc(n, sizeof *labels->names) : NULL;
     if (n && !labels->names)
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for names of %zu classes", n);
-    for (char *at = labels->text; labels->n < n; at++) {
+    for (char *at = begin; labels->n < n; at++) {
         char *const name = labels->names[labels->n++] = at;
         at += strcspn(at, "\n");
         *at = 0;

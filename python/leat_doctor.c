@@ -71,15 +71,13 @@ static int parse_observed(PyObject *given, leat_observed *out, leat_observed_rou
 
 static PyObject *list_capacities(const leat_doctor_result *r)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     for (int32_t i = 0; out && i < r->n_capacities; i++) {
         const leat_doctor_capacity *const c = &r->capacities[i];
         PyObject *const one = Py_BuildValue("{sssssdsd}", "part", leat_verdict_part(c->part)->word,
                                             "text", leat_verdict_part(c->part)->text, "step_ms",
                                             c->step_ms, "samples_per_s", c->samples_per_s.value);
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+        leat_py_append(&out, one);
     }
     return out;
 }
@@ -87,13 +85,11 @@ static PyObject *list_capacities(const leat_doctor_result *r)
 /* word: share, those that are not 0; and for each the text of the screen. */
 static PyObject *list_shares(const leat_doctor_result *r)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     for (int i = 0; out && i < LEAT_N_SHARES; i++) {
         const leat_share_row *const row = leat_verdict_share((leat_share)i);
         PyObject *const one = Py_BuildValue("ssd", row->word, row->text, r->shares[i]);
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+        leat_py_append(&out, one);
     }
     return out;
 }

@@ -395,16 +395,14 @@ static PyObject *loader_plan(PyObject *self, void *none)
 
 static PyObject *list_stages(const leat_loader_stats_info *s)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     for (int32_t i = 0; out && i < s->n_stages; i++) {
         const leat_stage_stats *const t = &s->stages[i];
         PyObject *const one = Py_BuildValue("{sssKsLsLsK}", "name", t->name, "samples",
                                             (unsigned long long)t->samples, "busy_ns",
                                             (long long)t->busy_ns, "cpu_ns", (long long)t->cpu_ns,
                                             "bytes_out", (unsigned long long)t->bytes_out);
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+        leat_py_append(&out, one);
     }
     return out;
 }
@@ -430,18 +428,16 @@ static PyObject *loader_errors(PyObject *self, PyObject *none)
 {
     static leat_row_error rows[LEAT_BATCH_ERRORS]; /* [GIL] */
     const int32_t n = leat_loader_errors(c_loader(self), rows, LEAT_BATCH_ERRORS);
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     (void)none;
     for (int32_t i = 0; out && i < n; i++) {
         const leat_row_error *const r = &rows[i];
         PyObject *const one = Py_BuildValue(
-            "{sLsLsKsKsKsOssss}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
+            "{sLsLsKsKsKsOsssN}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
             (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
             (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False,
-            "code", leat_code_name(r->code), "message", r->message);
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+            "code", leat_code_name(r->code), "message", leat_py_text(r->message));
+        leat_py_append(&out, one);
     }
     return out;
 }

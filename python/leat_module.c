@@ -7,15 +7,28 @@
 
 #include <string.h>
 
+PyObject *leat_py_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
+}
+
+void leat_py_append(PyObject **list, PyObject *one)
+{
+    if (!one || PyList_Append(*list, one) < 0)
+        Py_CLEAR(*list);
+    Py_XDECREF(one);
+}
+
 /* --- errors ------------------------------------------------------------------------------------- */
 
 PyObject *leat_py_raise(const leat_error *err)
 {
     PyObject *const module = PyImport_ImportModule("leat_data._errors");
     PyObject *const error =
-        module ? PyObject_CallMethod(module, "make", "issiisLs", err->code,
-                                     leat_code_name(err->code), err->message, (int)err->line,
-                                     (int)err->column, err->path, (long long)err->record, err->op)
+        module ? PyObject_CallMethod(module, "make", "isNiiNLN", err->code,
+                                     leat_code_name(err->code), leat_py_text(err->message),
+                                     (int)err->line, (int)err->column, leat_py_text(err->path),
+                                     (long long)err->record, leat_py_text(err->op))
                : NULL;
     if (error && PyObject_SetAttrString(error, "file", Py_None) == 0 && err->file[0]) {
         PyObject *const file = PyUnicode_DecodeFSDefault(err->file);
@@ -42,24 +55,20 @@ static PyObject *kinds(PyObject *self, PyObject *args)
         return NULL;
     const leat_kind *(*const at)(size_t) =
         strcmp(which, "stage") ? leat_source_kind : leat_stage_kind;
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     for (size_t i = 0; out && (kind = at(i)); i++) {
-        PyObject *const options = PyList_New(0);
+        PyObject *options = PyList_New(0);
         for (const leat_option *row = kind->options;
              options && row && row->type != LEAT_OPTION_TYPE_END; row++) {
             char type[128];
             PyObject *const one =
                 Py_BuildValue("sszs", row->name, leat_option_type_text(row, type, sizeof type),
                               row->initial, row->help);
-            if (one)
-                PyList_Append(options, one);
-            Py_XDECREF(one);
+            leat_py_append(&options, one);
         }
         PyObject *const one =
             options ? Py_BuildValue("ssN", kind->name, kind->help, options) : NULL;
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+        leat_py_append(&out, one);
     }
     return out;
 }

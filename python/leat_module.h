@@ -13,6 +13,12 @@
 /* Raises what leat_data._errors makes of it. Returns NULL. */
 PyObject *leat_py_raise(const leat_error *err);
 
+/* A str of a text that may be cut inside a character, or not be UTF-8: such bytes become \xHH. NULL with an exception. */
+PyObject *leat_py_text(const char *text);
+
+/* Appends `one`, whose reference it takes. Without it (NULL with an exception) the list is given up, and *list NULL. */
+void leat_py_append(PyObject **list, PyObject *one);
+
 #define LEAT_PY_ROWS 64 /* arrays as a source */
 
 /* In leat_plan.c. A plan, and the arrays that are its source. All zero: none. */

@@ -162,7 +162,7 @@ void leat_py_plan_close(leat_py_plan *p)
 
 static PyObject *list_tensors(const leat_plan *plan, int32_t n)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     for (int32_t i = 0; out && i < n; i++) {
         const leat_tensor_info *const t = leat_plan_tensor(plan, i);
         PyObject *const dims = PyTuple_New(t->shape.rank);
@@ -170,9 +170,7 @@ static PyObject *list_tensors(const leat_plan *plan, int32_t n)
             PyTuple_SetItem(dims, d, PyLong_FromLongLong(t->shape.dims[d]));
         PyObject *const one =
             dims ? Py_BuildValue("ssO", t->name, leat_dtype_name(t->shape.dtype), dims) : NULL;
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
+        leat_py_append(&out, one);
         Py_XDECREF(dims);
     }
     return out;
@@ -180,28 +178,19 @@ static PyObject *list_tensors(const leat_plan *plan, int32_t n)
 
 static PyObject *list_notes(const leat_plan *plan)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     const char *note;
-    for (int32_t i = 0; out && (note = leat_plan_note(plan, i)); i++) {
-        PyObject *const one = PyUnicode_FromString(note);
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
-    }
+    for (int32_t i = 0; out && (note = leat_plan_note(plan, i)); i++)
+        leat_py_append(&out, leat_py_text(note));
     return out;
 }
 
 static PyObject *list_classes(const leat_plan *plan)
 {
-    PyObject *const out = PyList_New(0);
+    PyObject *out = PyList_New(0);
     const char *name;
-    for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++) {
-        PyObject *const one =
-            PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "backslashreplace");
-        if (one)
-            PyList_Append(out, one);
-        Py_XDECREF(one);
-    }
+    for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++)
+        leat_py_append(&out, leat_py_text(name));
     return out;
 }
 

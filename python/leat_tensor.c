@@ -218,14 +218,14 @@ static PyObject *make_capsule(leat_py_held *h, const leat_view *view, bool versi
     return out;
 }
 
-/* The first number of a pair; `otherwise` for None. */
-static long first_of(PyObject *pair, long otherwise)
+/* A number of a pair; `otherwise` for None. */
+static long number_of(PyObject *pair, int i, long otherwise)
 {
     if (pair == Py_None)
         return otherwise;
-    PyObject *const first = PySequence_GetItem(pair, 0);
-    const long value = first ? PyLong_AsLong(first) : -1;
-    Py_XDECREF(first);
+    PyObject *const one = PySequence_GetItem(pair, i);
+    const long value = one ? PyLong_AsLong(one) : -1;
+    Py_XDECREF(one);
     return value;
 }
 
@@ -245,18 +245,18 @@ int leat_py_held_record_stream(leat_py_held *h, long long stream)
     return leat_py_streams_add(&h->streams, h->device, h->batch, stream == -1 ? 1 : stream);
 }
 
-/* Raises why it cannot be exported like this. 0, or -1. */
-static int check_export(const tensor *t, PyObject *stream, long device, PyObject *copy)
+/* Raises why it cannot be exported like this. stays: on its own device. 0, or -1. */
+static int check_export(const tensor *t, PyObject *stream, bool stays, PyObject *copy)
 {
     const bool on_gpu = t->held->device;
     const long long number =
         on_gpu && !PyErr_Occurred() && stream != Py_None ? PyLong_AsLongLong(stream) : 1;
     if (PyErr_Occurred())
         return -1;
-    if (!on_gpu && (stream != Py_None || device != DL_CPU))
+    if (!on_gpu && (stream != Py_None || !stays))
         PyErr_SetString(PyExc_BufferError, "this tensor is in host memory: it has no stream, and "
                                            "can only be exported to the CPU");
-    else if (on_gpu && (device != DL_CUDA || copy == Py_True))
+    else if (on_gpu && (!stays || copy == Py_True))
         PyErr_SetString(PyExc_BufferError,
                         "this tensor is in the GPU's memory: it can only be exported there and "
                         "without a copy; let the library that takes it copy it");
@@ -274,9 +274,10 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
                                      &copy))
         return NULL;
     const tensor *const t = (tensor *)self;
-    const long major = first_of(version, 0);
-    const long type = first_of(device, device_of(t->held).type);
-    if (check_export(t, stream, type, copy) < 0)
+    const dl_device here = device_of(t->held);
+    const long major = number_of(version, 0, 0), type = number_of(device, 0, here.type);
+    const bool stays = type == here.type && number_of(device, 1, here.id) == here.id;
+    if (check_export(t, stream, stays, copy) < 0)
         return NULL;
     return make_capsule(t->held, &t->view, major >= 1, copy == Py_True);
 }

@@ -168,7 +168,7 @@ static json_t *report_json(struct figures *b)
     const uint64_t out = b->after.bytes_out - b->before.bytes_out;
     json_t *json = leat_json_open("bench");
     leat_json_text(json, "config", b->path);
-    leat_json_text_or_null(json, "device", device ? device->name : NULL);
+    leat_json_text(json, "device", device ? device->name : NULL);
     leat_json_bool(json, "simulated", device && device->simulated);
     leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
     leat_json_int(json, "warmup_batches", b->warmup);

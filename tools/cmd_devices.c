@@ -86,7 +86,7 @@ static int run(const leat_call *call, leat_error *err)
     if (!leat_json_to_stdout(o->json))
         print_options();
     free(infos);
-    leat_json_text_or_null(json, "cuda_libraries", *libraries ? libraries : NULL);
+    leat_json_text(json, "cuda_libraries", *libraries ? libraries : NULL);
     leat_json_add(json, "devices", list);
     return leat_json_write(json, o->json, err);
 }

@@ -2,6 +2,7 @@
  *
  * leat doctor: says what limits a job, how much could be gained and what to change. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -226,9 +227,22 @@ static void show_progress(void *user, int done, int total, const char *what)
     leat_progress_show(progress, (uint64_t)done);
 }
 
-/* file: the config without the values of the command line, as what to write depends on it. */
-static int examine(const struct doctor_options *o, const char *path, const leat_config *file,
-                   leat_config *config, leat_doctor_result *result, leat_error *err)
+static int report(const struct doctor_options *o, const leat_doctor_job *job,
+                  const leat_doctor_result *result, leat_error *err)
+{
+    leat_doctor_diff diffs[LEAT_DOCTOR_MAX_SUGGESTIONS];
+    for (int32_t i = 0; i < result->n_suggestions; i++)
+        leat_doctor_diff_make(job, &result->suggestions[i], &diffs[i]);
+    if (!leat_json_to_stdout(o->json))
+        leat_doctor_report_print(stdout, result, job->path, diffs);
+    const int rc = leat_json_write(leat_doctor_report_json(result, job->path, diffs), o->json, err);
+    for (int32_t i = 0; i < result->n_suggestions; i++)
+        free(diffs[i].text);
+    return rc;
+}
+
+static int examine(const struct doctor_options *o, const leat_doctor_job *job,
+                   leat_doctor_result *result, leat_error *err)
 {
     leat_progress progress;
     leat_progress_init(&progress, "doctor", "parts", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
@@ -244,14 +258,9 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
         .progress = show_progress,
         .user = &progress,
     };
-    int rc = leat_doctor(config, &how, result, err);
+    const int rc = leat_doctor(job->config, &how, result, err);
     leat_progress_fini(&progress);
-    leat_doctor_tell_of_set(file, config, result);
-    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        leat_doctor_report_print(stdout, result, path, file);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(leat_doctor_report_json(result, path, file), o->json, err);
-    return rc;
+    return rc < 0 ? rc : report(o, job, result, err);
 }
 
 static int run(const leat_call *call, leat_error *err)
@@ -259,23 +268,26 @@ static int run(const leat_call *call, leat_error *err)
     const struct doctor_options *o = call->options;
     const char *path = call->arguments[0];
     leat_config *file = NULL, *config = NULL;
+    char *text = NULL;
     const leat_texts none = { 0 };
     leat_doctor_result result = { .n_suggestions = 0 };
     int rc;
     leat_signals_stop_at_once("doctor");
     if ((rc = check_limits(o, err)) == LEAT_OK &&
         (rc = leat_setup_config(path, &none, &file, err)) == LEAT_OK &&
+        (rc = leat_setup_text(path, &text, err)) == LEAT_OK &&
         (rc = leat_config_copy(file, &config, err)) == LEAT_OK &&
         /* before --set, which the screen tells to add: that wins */
         (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
         (rc = leat_setup_set(config, &o->set, err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, err)) == LEAT_OK)
         rc = o->devices ? compare_devices(o, path, config, err)
-                        : examine(o, path, file, config, &result, err);
+                        : examine(o, &(leat_doctor_job){ path, text, file, config }, &result, err);
     if (rc == LEAT_OK)
         rc = judge(&o->fail_if, &result);
     leat_config_close(&config);
     leat_config_close(&file);
+    free(text);
     return rc;
 }
 
@@ -290,7 +302,7 @@ const leat_command leat_command_doctor = {
         "job as it runs, in alternating short runs. The slowest part limits the job; that is the "
         "verdict. Then it tries changes: it runs the job with each change for a short time, and "
         "prints what "
-        "that gains and the values to write into the config. "
+        "that gains and the change as a diff of the config, which `patch -p0` takes. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: " LEAT_VERDICT_NAMES "each explained in docs/measuring.md. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"

@@ -125,8 +125,9 @@ static int one_batch(struct eval *e, leat_batch *batch, leat_error *err)
     int rc = LEAT_OK;
     if (leat_batch_get_info(batch)->rows > 0)
         rc = leat_trainer_predict(e->t.trainer, batch, e->outputs, err);
-    if (rc == LEAT_OK)
-        rc = leat_score_add(e->score, batch, e->outputs, e->predicted, e->actual, err);
+    if (rc < 0)
+        return leat_trained_explain(&e->t, leat_batch_get_info(batch)->number, rc, err);
+    rc = leat_score_add(e->score, batch, e->outputs, e->predicted, e->actual, err);
     if (rc == LEAT_OK)
         take_wrong(e, batch);
     return rc;

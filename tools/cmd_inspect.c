@@ -8,7 +8,6 @@
 #include "convert/paths.h"
 #include "files.h"
 #include "formats/figure.h"
-#include "formats/shard_set.h"
 #include "inspect/census.h"
 #include "print/json.h"
 #include "print/terminal.h"
@@ -37,14 +36,6 @@ static const leat_option options[] = {
 };
 
 /* --- files -------------------------------------------------------------------------------------*/
-
-/* Refuses a set whose conversion did not finish. */
-static int check_sets(const leat_paths *paths, leat_error *err)
-{
-    leat_format_error why;
-    return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
-                                                                  : LEAT_OK;
-}
 
 /* The figures are on standard output, but damage makes the command fail. */
 static int fail_damaged(const leat_census *census, leat_error *err)
@@ -180,8 +171,6 @@ static int run(const leat_call *call, leat_error *err)
         rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err);
         if (rc == LEAT_OK)
             rc = leat_paths_once(&paths, err);
-        if (rc == LEAT_OK)
-            rc = check_sets(&paths, err);
         if (rc == LEAT_OK)
             rc = o->record < 0 ? inspect_files(o, &paths, err) : inspect_record(o, &paths, err);
     }

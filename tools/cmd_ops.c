@@ -21,7 +21,7 @@ static void add_options(json_t *op, const leat_option *table)
         json_t *one = leat_json_row(list);
         leat_json_text(one, "name", row->name);
         leat_json_text(one, "type", leat_option_type_text(row, type, sizeof type));
-        leat_json_text_or_null(one, "default", row->initial);
+        leat_json_text(one, "default", row->initial);
         leat_json_text(one, "help", row->help);
     }
 }

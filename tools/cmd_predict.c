@@ -299,7 +299,7 @@ static void add_guess(json_t *list, const struct predict *p, int64_t class, floa
 {
     json_t *json = leat_json_row(list);
     leat_json_int(json, "class", class);
-    leat_json_text_or_null(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
+    leat_json_text(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else
@@ -354,6 +354,8 @@ static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
     uint64_t *records = calloc((size_t)most, sizeof *records);
     int rc = records ? leat_trainer_predict(p->t.trainer, batch, p->outputs, err)
                      : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc < 0)
+        rc = leat_trained_explain(&p->t, info.number, rc, err);
     if (rc == LEAT_OK) {
         memcpy(p->values, p->outputs, (size_t)(info.rows * p->n_outputs) * sizeof *p->values);
         p->probabilities = leat_trainer_probabilities(p->t.trainer, p->values, info.rows);

@@ -166,6 +166,7 @@ static void say_changed(const struct train *t)
 /* The weights and the place of the run. */
 static int open_weights(struct train *t, leat_error *err)
 {
+    char policy[64];
     int rc;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
@@ -176,6 +177,9 @@ static int open_weights(struct train *t, leat_error *err)
                               &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
+    t->run.keep.masks =
+        leat_config_get(t->config, "pipeline.on_error", policy, sizeof policy, NULL) == LEAT_OK &&
+        strstr(policy, "mask");
     say_changed(t);
     return whiten(t, err);
 }
@@ -228,10 +232,49 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
+/* The folder of the checkpoints keeps files of such names itself. */
+static bool is_kept(const char *folder, const char *path)
+{
+    const char *const name = leat_files_base_name(path);
+    char *const best = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
+    char *const own = leat_files_text("%s/%s", folder, name);
+    const bool kept = (best && leat_files_same(path, best)) ||
+                      (own && !strncmp(name, "step-", 5) && leat_files_same(path, own));
+    free(best);
+    free(own);
+    return kept;
+}
+
+/* What --save would replace: another output, or weights that the run begins with and that may be another program's. Those of
+ * --restore are often of the same --save. */
+static int check_save(const struct train *t, leat_error *err)
+{
+    static const leat_file_kind weights = { "a file of weights that leat wrote",
+                                            "{\"__metadata__\":{\"writer\":\"leat ", 8 };
+    const char *const save = t->o->save, *const resume = t->o->resume;
+    const char *const folder = leat_trainer_get_info(t->run.trainer)->checkpoint_dir;
+    char from[LEAT_CHECKPOINT_PATH];
+    const bool begins =
+        leat_config_get(t->config, "train.weights.file", from, sizeof from, NULL) == LEAT_OK ||
+        leat_config_get(t->config, "train.weights", from, sizeof from, NULL) == LEAT_OK;
+    const int rc = leat_files_check(save, &weights, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--save: ");
+    if (folder && is_kept(folder, save))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is a file that --checkpoint keeps in its folder, and would be "
+                         "overwritten: choose another name",
+                         save);
+    if ((begins && leat_files_same(save, from)) || (resume && leat_files_same(save, resume)))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is an input and would be overwritten: choose another name",
+                         save);
+    return LEAT_OK;
+}
+
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
-    static const leat_file_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     if (t->ranks.rank > 0)
         return LEAT_OK;
@@ -242,8 +285,7 @@ static int check_outputs(const struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is simulated, so there are no weights to save",
                          info->simulated_by);
-    rc = leat_files_check(t->o->save, &weights, err);
-    return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
+    return check_save(t, err);
 }
 
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */
@@ -279,8 +321,9 @@ static int plan_loaders(const struct train *t, leat_train_loaders *out, leat_err
         out->train = *leat_loader_budget(t->run.loader);
     else
         rc = leat_plan_budget(t->run.plan, &how, &out->train, err);
-    if (rc == LEAT_OK && t->run.eval_plan)
-        rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err);
+    if (rc == LEAT_OK && t->run.eval_plan &&
+        (rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err)) < 0)
+        leat_fail_in(err, rc, "eval: ");
     return rc;
 }
 
@@ -308,7 +351,7 @@ static int open_own(struct train *t, leat_error *err)
                      "weights alone): ",
                      t->found.path);
     leat_train_loaders loaders;
-    if (rc == LEAT_OK && plan_loaders(t, &loaders, NULL) == LEAT_OK)
+    if (rc == LEAT_OK && (rc = plan_loaders(t, &loaders, err)) == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
     return rc;
 }
@@ -362,9 +405,24 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
+/* True if it goes on from the last update of the run: what is left is evaluated, and changes no weight. */
+static bool has_last_update(const struct train *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
+    return *t->found.path && per_epoch > 0 &&
+           leat_checkpoint_is_last(t->run.trainer, t->run.epochs * per_epoch - t->run.first);
+}
+
 /* A script that starts a job again until it succeeds comes to its end. */
 static void say_finished(const struct train *t)
 {
+    if (!t->run.finished) {
+        fprintf(stderr,
+                "leat train: the run is finished: %s has its last update, and the batches after it "
+                "change no weight (train.accumulate); with more --epochs it goes on\n",
+                leat_terminal_name(t->found.path));
+        return;
+    }
     fprintf(stderr, "leat train: the run is finished: %s is from its end; %s\n",
             leat_terminal_name(t->found.path),
             t->found.ended ? "train.stop ended it because its evaluations were no longer better: "
@@ -548,7 +606,7 @@ static int run(const leat_call *call, leat_error *err)
     rc = rc == LEAT_OK ? open_all(&t, err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
-    if (rc == LEAT_OK && t.run.finished && speaks)
+    if (rc == LEAT_OK && speaks && (t.run.finished || has_last_update(&t)))
         say_finished(&t);
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
 #include "files.h"
@@ -177,47 +176,24 @@ struct job {
     leat_tune_result result;
 };
 
-static int put_after(const struct job *job, char *text, size_t size, size_t *n, leat_error *err)
-{
-    return job->before ? leat_config_edit(job->config, job->before, job->path, text, size, n, err)
-                       : leat_config_text(job->config, text, size, n, err);
-}
-
 static int edit(struct job *job, leat_error *err)
 {
-    size_t n = 0;
     if (!job->result.n_set)
         return LEAT_OK;
     int rc = leat_tune_apply(&job->result, job->config, err);
-    if (rc < 0 || (rc = put_after(job, NULL, 0, &n, err)) < 0)
+    if (rc < 0 ||
+        (rc = leat_setup_write(job->config, job->before, job->path, &job->after, err)) < 0)
         return rc;
-    job->after = malloc(n + 1);
-    if (job->after && (rc = put_after(job, job->after, n + 1, &n, err)) < 0)
-        return rc;
-    if (job->after && job->before)
+    if (job->before)
         job->patch = leat_patch_text(job->before, job->after, job->path);
-    return job->after && (job->patch || !job->before)
-               ? LEAT_OK
-               : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-}
-
-/* A pipe, which can be read only once, has no text. */
-static int read_text(const char *path, char **text, leat_error *err)
-{
-    leat_format_error why;
-    struct stat status;
-    size_t n;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return LEAT_OK;
-    return leat_whole_file_read(path, SIZE_MAX, text, &n, &why) < 0 ? leat_files_fail(err, &why)
-                                                                    : LEAT_OK;
+    return job->patch || !job->before ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
 /* Somebody may have changed the file while the measurement ran. */
 static int check_unchanged(const struct job *job, leat_error *err)
 {
     char *now = NULL;
-    int rc = read_text(job->path, &now, err);
+    int rc = leat_setup_text(job->path, &now, err);
     if (rc == LEAT_OK && (!now || strcmp(now, job->before) != 0))
         rc = leat_fail(
             err, LEAT_E_IO,
@@ -262,8 +238,10 @@ static int report(struct job *job, leat_error *err)
     const int edited = edit(job, &why);
     if (talks)
         print_result(&job->result);
-    if (talks && o->diff && job->patch)
-        printf("\n%s", job->patch);
+    if (talks && o->diff && job->patch) {
+        putchar('\n');
+        leat_terminal_lines(stdout, job->patch);
+    }
     int rc = leat_json_write(result_json(&job->result, job->path, job->patch), o->json, err);
     if (rc < 0 || !(o->write || o->diff))
         return rc;
@@ -319,7 +297,7 @@ static int run(const leat_call *call, leat_error *err)
         const struct tune_options *const o = job->o = call->options;
         job->path = call->arguments[0];
         if ((rc = leat_setup_config(job->path, &o->set, &job->config, err)) == LEAT_OK &&
-            (rc = read_text(job->path, &job->before, err)) == LEAT_OK &&
+            (rc = leat_setup_text(job->path, &job->before, err)) == LEAT_OK &&
             (rc = check_output(job, err)) == LEAT_OK &&
             (rc = leat_json_check(o->json, err)) == LEAT_OK)
             rc = tune(job, err);

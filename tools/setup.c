@@ -9,6 +9,7 @@
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
 #include "formats/visible.h"
+#include "formats/whole_file.h"
 #include "host.h"
 #include "print/terminal.h"
 
@@ -51,7 +52,8 @@ static int load(const char *path, leat_config **out, leat_error *err)
 int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err)
 {
     for (int32_t i = 0; i < set->n; i++)
-        if (leat_config_set(config, set->values[i], err) < 0) /* says --set and the path */
+        if (leat_stage_name_value(config, set->values[i], err) < 0 ||
+            leat_config_set(config, set->values[i], err) < 0) /* says --set and the path */
             return leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");
     return LEAT_OK;
 }
@@ -64,6 +66,37 @@ int leat_setup_config(const char *path, const leat_texts *set, leat_config **out
         rc = leat_setup_set(*out, set, err);
     if (rc < 0)
         leat_config_close(out);
+    return rc;
+}
+
+int leat_setup_text(const char *path, char **text, leat_error *err)
+{
+    leat_format_error why;
+    struct stat status;
+    size_t n;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return LEAT_OK;
+    return leat_whole_file_read(path, SIZE_MAX, text, &n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                    : LEAT_OK;
+}
+
+int leat_setup_write(const leat_config *config, const char *before, const char *path, char **text,
+                     leat_error *err)
+{
+    size_t n = 0;
+    int rc = LEAT_OK;
+    *text = NULL;
+    for (int round = 0; round < 2 && rc == LEAT_OK; round++) {
+        const size_t size = round ? n + 1 : 0;
+        if (round && !(*text = malloc(size)))
+            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = before ? leat_config_edit(config, before, path, *text, size, &n, err)
+                    : leat_config_text(config, *text, size, &n, err);
+    }
+    if (rc < 0) {
+        free(*text);
+        *text = NULL;
+    }
     return rc;
 }
 
@@ -166,6 +199,30 @@ void leat_setup_say_left_out(const leat_plan *plan, const char *where)
             2, "note: %s%s of %s samples are in no batch (drop_remainder, or a stage after batch)",
             where, leat_figure_count((uint64_t)left).text,
             leat_figure_count((uint64_t)leat_plan_get_info(plan)->n_samples).text);
+}
+
+bool leat_setup_find_not_finite(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
+{
+    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
+    leat_row_error list[64];
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    bool found = false;
+    int rc = leat_loader_open(plan, &how, &loader, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            leat_batch_release(batch);
+    }
+    if (rc < 0)
+        found = err->not_finite;
+    const int32_t n_listed =
+        loader ? leat_loader_errors(loader, list, sizeof list / sizeof *list) : 0;
+    for (int32_t i = 0; i < n_listed && !found; i++)
+        if ((found = list[i].not_finite))
+            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
+    leat_loader_close(&loader);
+    return found;
 }
 
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)

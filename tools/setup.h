@@ -9,6 +9,11 @@
 /* Loads a config and applies --set values. *out is NULL unless LEAT_OK. A --set that cannot be is
  * LEAT_E_ARGUMENT. */
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
+/* The text of a config's file; NULL: it is a pipe, which can be read only once. free() it. */
+int leat_setup_text(const char *path, char **text, leat_error *err);
+/* Text of a config for its file, whose text now is `before` (NULL: as leat writes one). free() it. */
+int leat_setup_write(const leat_config *config, const char *before, const char *path, char **text,
+                     leat_error *err);
 /* Sets values of the command line, as leat_setup_config() does. */
 int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err);
 
@@ -32,6 +37,10 @@ int64_t leat_setup_rows(const leat_plan *plan);
 int64_t leat_setup_left_out(const leat_plan *plan);
 /* Prints a note about them, if there are some. `where` stands before it. A plan that is NULL has none. */
 void leat_setup_say_left_out(const leat_plan *plan, const char *where);
+
+/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are masked or replaced,
+ * it is taken from their list. */
+bool leat_setup_find_not_finite(const leat_plan *plan, int64_t first, int64_t n, leat_error *err);
 
 /* For --trace PATH: checks that the file can be written and that no other than a former trace gives
  * way to it, and has enough spans kept. NULL: does nothing. */

@@ -39,6 +39,10 @@ typedef struct leat_checkpoint_found {
  * takes weights from the first batch. */
 LEAT_API int32_t leat_checkpoint_ready(const leat_trainer *trainer);
 
+/* True if it is ready, and the `left` batches that follow, fewer than train.accumulate, make no update of their own: a
+ * checkpoint written here has the last one. */
+LEAT_API int32_t leat_checkpoint_is_last(const leat_trainer *trainer, int64_t left);
+
 /* Writes a checkpoint: the whole file appears or nothing.
  * state    of the loader, after the last batch trained on: leat_loader_get_state()
  * returns  LEAT_OK; LEAT_E_BUSY: not ready, see above; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a
@@ -47,7 +51,8 @@ LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_stat
                                    const char *path, leat_error *err);
 
 /* The same into a folder, which is created, under the name of its step; then deletes all but the `keep`
- * newest checkpoints of the folder (0: keeps all). `path`, unless NULL, gets the file's path. */
+ * newest checkpoints of the folder up to this step (0: keeps all). Those of later steps, damaged or of another run, stay.
+ * `path`, unless NULL, gets the file's path. */
 LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state,
                                   const char *folder, int64_t keep, char path[LEAT_CHECKPOINT_PATH],
                                   leat_error *err);

@@ -19,8 +19,7 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_ONE_TIME    8
 #define LEAT_DOCTOR_MAX_SUGGESTIONS 8
 #define LEAT_DOCTOR_MAX_SET         8
-#define LEAT_DOCTOR_MAX_WHERE       96
-#define LEAT_DOCTOR_MAX_LINES       800
+#define LEAT_DOCTOR_MAX_SETTING     800
 #define LEAT_DOCTOR_MAX_VALUES      256
 
 /* All zero is the default. */
@@ -72,11 +71,8 @@ typedef struct leat_doctor_suggestion {
     char why[400];
     char differs[32]; /* what else it changes: "the order is less random"; "": nothing */
     int32_t n_set;    /* 0: a change that no value of the config makes */
-    char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
-    /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
-    char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
-    /* `lines` go before entry `stage` of `pipeline` (from 0), in place of `replaces` entries. */
-    int32_t stage, replaces;
+    /* "path=value", "path-" or "path+=value", as leat_config_set() takes them, in this order */
+    char set[LEAT_DOCTOR_MAX_SET][LEAT_DOCTOR_MAX_SETTING];
     char not_tried[40]; /* why not: "it needs other files"; "": it was tried */
     double
         predicted_step_ms; /* from short runs with the change; not tried: from the capacities of the job */
@@ -131,7 +127,7 @@ typedef struct leat_doctor_result {
     int32_t n_not_filled;   /* the same, as their cache is not filled in 5 s */
     int32_t n_no_time;      /* the same, as options.seconds were over */
     int32_t n_without_gain; /* of n_tried, those that gain less than 3 % */
-    /* Values: "path=value", or several with blanks between; or stages: "cache". */
+    /* Values as in `set`, with blanks between several. */
     char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][LEAT_DOCTOR_MAX_VALUES];
     int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
@@ -149,6 +145,12 @@ typedef struct leat_doctor_result {
  * threads  one at a time, because they would disturb each other */
 LEAT_API int leat_doctor(const leat_config *config, const leat_doctor_options *options,
                          leat_doctor_result *out, leat_error *err);
+
+/* Sets the values of a change in the config that was examined, after leat_stage_name_value().
+ * returns  LEAT_OK, LEAT_E_ARGUMENT, and as leat_config_set()
+ * threads  a config is not shared between threads */
+LEAT_API int leat_doctor_apply(const leat_doctor_suggestion *change, leat_config *config,
+                               leat_error *err);
 
 /* Whether a change likely gains: it was verified, or its range lies above 0, and that is not the range of fewer than three
  * rounds. A change that gains nothing passes three rounds once in eight times. Any thread. */

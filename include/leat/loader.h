@@ -16,7 +16,8 @@ typedef struct leat_batch leat_batch;
 
 /* The position of a run, as plain bytes that can be saved to a file and read on any machine of the same
  * byte order. It holds a position in the order and no prepared data. A loader opened from it continues with
- * the next batch, even if threads, reader, prefetch or ranks differ. */
+ * the next batch, even if threads, reader, prefetch or ranks differ. It counts the bad records of on_error.max_errors
+ * from there: those before it in the epoch are not in the state. */
 typedef struct leat_loader_state {
     char magic[8];        /* "leatrun" */
     uint32_t version;     /* 1 */
@@ -58,7 +59,7 @@ LEAT_API int leat_loader_check(const leat_plan *plan, const leat_expect *expect,
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, like a last `repeat`; 0 = 1, -1 = endless */
-    int64_t first_batch; /* start here; the batches are those of an uninterrupted run */
+    int64_t first_batch; /* start here, 0 to 2^62; the batches are those of an uninterrupted run */
     int32_t hold;        /* batches held by the consumer at once, up to 1048576; 0 = 1 */
     /* What leat_loader_next() does when `hold` batches are held, or another thread is in the call. 0: returns
      * LEAT_E_BUSY. 1: it copies the batch into memory of its own, frees the batch's place for the next one, and
@@ -73,8 +74,10 @@ typedef struct leat_loader_options {
  * plan     borrowed: close the loader first
  * options  NULL for defaults
  * out      owned by the caller: leat_loader_close()
- * returns  LEAT_OK, LEAT_E_NOMEM, LEAT_E_DEVICE, LEAT_E_IO, LEAT_E_ARGUMENT (also: the state is of
- *          another plan; the message says what differs) */
+ * returns  LEAT_OK; LEAT_E_NOMEM; LEAT_E_DEVICE; LEAT_E_IO; LEAT_E_ARGUMENT (also: the state is of another plan; the
+ *          message says what differs); LEAT_E_CONFIG: engine.memory is too small, or a cache file is of another pipeline;
+ *          LEAT_E_DATA: it is no cache file, or as leat_loader_check(); LEAT_E_UNSUPPORTED: ops or a cache on a device
+ *          that is not given, or the kernel refuses engine.reader */
 LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *options,
                               leat_loader **out, leat_error *err);
 

@@ -19,7 +19,8 @@ typedef struct leat_plan leat_plan;
  * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
  *          map that has `source` and `pipeline` of its own ("eval")
  * out      owned by the caller: leat_plan_close(), after the loaders opened from it
- * returns  LEAT_OK, LEAT_E_CONFIG ("file:line:column: …"), LEAT_E_IO, LEAT_E_DATA, LEAT_E_NOMEM
+ * returns  LEAT_OK, LEAT_E_CONFIG ("file:line:column: …"), LEAT_E_IO, LEAT_E_DATA, LEAT_E_NOMEM, LEAT_E_ARGUMENT,
+ *          LEAT_E_UNSUPPORTED (an op or a stage that does not work where it stands)
  * threads  immutable: any thread, any number of loaders */
 LEAT_API int leat_plan_open(const leat_config *config, const char *section, leat_plan **out,
                             leat_error *err);
@@ -30,13 +31,12 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
-    const char *name; /* "image", "label", …; lives as long as the plan */
-    leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length the shape of
+    const char *name;       /* "image", "label", …; lives as long as the plan */
+    leat_shape shape;       /* of one sample; no unknown dims. After bucket_by_length the shape of
                          the last bucket; leat_batch_tensor() gives the shape of each batch */
-    int32_t n_fused;  /* number of its first ops that run as one; 0: none */
-    int32_t varies;   /* 1: the shape differs between batches (bucket_by_length) */
-    int32_t
-        channels_first; /* 1: an op (layout, normalize) has put the channels of its images first */
+    int32_t n_fused;        /* number of its first ops that run as one; 0: none */
+    int32_t varies;         /* 1: the shape differs between batches (bucket_by_length) */
+    int32_t channels_first; /* 1: a map has put the channels of its images first */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {
@@ -52,7 +52,7 @@ typedef struct leat_plan_info {
         n_classes; /* from the source: folders, columns, or the labels file of a TFRecord set (PREFIX-labels.txt);
                           0 = unknown */
     uint64_t seed;
-    uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as written */
+    uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as spelled */
 } leat_plan_info;
 
 /* Counts, sizes and digest; valid until the plan is closed. */

@@ -87,7 +87,11 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
-/* The same, to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
+/* The same, to evaluate and predict only: takes the memory of evaluation, on the CPU, however large the plan's batches are
+ * for a training step. leat_trainer_step() and leat_trainer_repeat() return LEAT_E_ARGUMENT. */
+LEAT_API int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *plan,
+                                          leat_device *device, leat_trainer **out, leat_error *err);
+/* As leat_trainer_open(), to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
  * function that trains or evaluates, in the same order; an error of one is then the error of all. Their weights are the
  * same, and those of one process that trains alone, bit for bit.
  * plan     with `engine: {rank: …, ranks: …}` of this process. Plans of evaluation have neither: every rank reads their
@@ -101,6 +105,7 @@ LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan 
 /* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
  * classes that are known as leat_loader_check() says, whole batches (engine.ranks 1), and an end of the pipeline. Counts the outputs of the plan's samples that train.metrics
  * keeps (leat_train_memory.metrics).
+ * Names may differ, but none of them may stand at another index: it would be another tensor of the same type.
  * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA; LEAT_E_NOMEM: those
  * outputs are more than can be used beside the model */
 LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);
@@ -173,7 +178,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  * is enqueued, and the host may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
  * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) an
  *          input, a loss, a gradient or a statistic that is not a finite number, with the layer; weights did not
- *          change, unless the message says that the update made them so: then load saved ones
+ *          change (running statistics of batch_norm may have), unless the message says that the update made them
+ *          so: then load saved ones
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
  *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM
@@ -196,8 +202,9 @@ LEAT_API int leat_trainer_whiten(leat_trainer *trainer, leat_loader *loader, lea
 LEAT_API int32_t leat_trainer_whitens(const leat_trainer *trainer);
 
 /* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
- * their learning rate is 0. So they cost as much, and no number of them changes a weight or lets the loss
- * diverge. The batch is released after the last one. */
+ * their learning rate is 0. So they cost as much, and the loss does not diverge however many they are. A trainer that has
+ * repeated is no longer for training: states of the optimizer and running statistics move, and after steps of training
+ * lars, by its velocity, and `lookahead` still move weights. The batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 
@@ -227,7 +234,8 @@ LEAT_API void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_
 
 /* Evaluates all remaining batches of a loader: forward only, dropout is off, batch_norm uses its
  * running statistics. The loader's plan must give the same tensors in the same order as the
- * plan the trainer was opened with. Does not change leat_trainer_metrics() and times. */
+ * plan the trainer was opened with, and whole batches (engine.ranks 1): LEAT_E_ARGUMENT. Does not change
+ * leat_trainer_metrics() and times. */
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 

@@ -88,6 +88,10 @@ class _Mapped:
     def map(self, fn):
         return _Mapped(self, fn)
 
+    def as_tuples(self, *names):
+        """A loader of tuples of these tensors, as Keras takes them."""
+        return self.map(lambda batch: tuple(batch[name] for name in names))
+
     def __enter__(self):
         return self
 
@@ -171,8 +175,7 @@ class Loader:
     def __init__(self, config, to=None, *, device=None, set=None, section=None, hold=3, rank=None, ranks=None):
         self._setup(to, device, hold)
         settings = dict(set or {})
-        if rank is not None or ranks is not None:
-            settings.update({f"engine.{key}": value for key, value in _part(rank, ranks).items()})
+        settings.update({f"engine.{key}": value for key, value in _part(rank, ranks).items()})
         if isinstance(config, dict):
             path, text = None, _yaml(config)
         else:
@@ -218,9 +221,7 @@ class Loader:
         """A loader whose batches go through fn, in the thread that takes them."""
         return _Mapped(self, fn)
 
-    def as_tuples(self, *names):
-        """A loader of tuples of these tensors, as Keras takes them."""
-        return self.map(lambda batch: tuple(batch[name] for name in names))
+    as_tuples = _Mapped.as_tuples
 
     def state_dict(self):
         """The position as whole numbers: the next batch is the first that was not taken."""
@@ -300,7 +301,8 @@ def _text(value):
 
 
 def _part(rank, ranks):
-    return {"rank": rank or 0, "ranks": 1 if ranks is None else ranks}
+    """Those that were given: the other one may be in the config."""
+    return {key: value for key, value in {"rank": rank, "ranks": ranks}.items() if value is not None}
 
 
 def _setting(value):
@@ -340,8 +342,8 @@ class Builder:
         if self._source:
             return Loader(self.config, to, device=device, hold=hold, rank=rank, ranks=ranks)
         engine = self._engine
-        if rank is not None or ranks is not None:
-            engine = _yaml({**self.config.get("engine", {}), **_part(rank, ranks)})
+        if part := _part(rank, ranks):
+            engine = _yaml({**self.config.get("engine", {}), **part})
         out = Loader.__new__(Loader)
         out._setup(to, device, hold)
         out._recipe = (None, None, None, None, [], self._arrays, self._stages, self._seed, engine, hold, out._device)

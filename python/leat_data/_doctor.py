@@ -58,9 +58,11 @@ class _Passes:
         self._quiet = quiet  # PyTorch warns of more workers than CPUs, which is what is tried
         self._it, self._length = None, 0
 
-    def next(self):
+    def next(self, at_end=None):
         """A batch, and whether it is the first of a pass: its wait is not that of every batch. Where a pass is one batch,
-        it is."""
+        it is.
+
+        at_end    called when a pass of several batches has ended and before the next one begins"""
         if self._it is not None:
             try:
                 batch = next(self._it)
@@ -69,6 +71,8 @@ class _Passes:
                 return batch, False
             except StopIteration:
                 self._it = None
+                if at_end and self._length > 1:
+                    at_end()
         usual = self._length == 1
         at = _time.perf_counter()
         it = _quietly(iter, self.loader) if self._quiet else iter(self.loader)
@@ -145,14 +149,20 @@ def _run_loop(passes, step, n, settle):
     for _ in range(settle):
         _wait_for(step(passes.batch()))
     run = _Run()
-    result = None
+    result = begun = None
+
+    def end_pass():  # what was asked of the device until now are steps that count
+        nonlocal begun
+        _wait_for(result)
+        begun = _time.perf_counter_ns()
+
     while run.steps < n:
         asked = _time.perf_counter_ns()
-        batch, is_first = passes.next()
+        batch, is_first = passes.next(end_pass)
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time
             _wait_for(step(batch))
-            run.left_out += _time.perf_counter_ns() - asked
+            run.left_out += _time.perf_counter_ns() - (begun or asked)
             continue
         run.wait += ready - asked
         run.rows += _rows(batch)

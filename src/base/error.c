@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "formats/visible.h"
 #include "text.h"
 
 static const struct {
@@ -66,7 +67,7 @@ int leat_fail_in(leat_error *err, int code, const char *format, ...)
         va_start(args, format);
         const size_t n = leat_text_message_v(err->message, sizeof err->message, format, args);
         va_end(args);
-        snprintf(err->message + n, sizeof err->message - n, "%s", inner);
+        leat_visible(inner, strlen(inner), "\n", err->message + n, sizeof err->message - n);
     }
     return code;
 }

@@ -5,6 +5,7 @@
  * DESIGN. The old text is read into a tree whose nodes know where they stand in it. A walk goes down this tree and the
  * wanted one together, and copies the old text up to each difference. Whatever the walk does not know how to write is
  * refused. The new text is then read and compared with the wanted tree: an edit is right, or it is not given. */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,39 +260,89 @@ static const char *name_of(const leat_node *entry)
                                                           : "";
 }
 
-/* Whether b stands among the entries behind a, so that a is one that the other list lacks. */
-static bool is_extra(const leat_node *a, const leat_node *b)
+enum {
+    MOVED = 2,  /* cost of an entry that goes or comes; */
+    EDITED = 2, /* of one that has other options; */
+    OTHER = 3,  /* of a scalar in place of which another entry comes; */
+    NEVER = 99, /* of a mapping in whose place one of another name comes */
+    MOST_CELLS = 1 << 20
+};
+
+/* Whether one may be the other with other options: they have the same name, or a key in common. */
+static bool is_akin(const leat_node *a, const leat_node *b)
 {
-    const bool here = equal(a, b);
-    while (!here && (a = a->next))
-        if (equal(a, b))
-            return true;
-    return false;
+    bool akin = !strcmp(name_of(a), name_of(b));
+    for (const leat_node *child = a->first; child && child->key && !akin; child = child->next)
+        akin = b->kind == LEAT_NODE_MAP && leat_node_find(b, child->key);
+    return akin;
 }
 
+static int cost_of(const leat_node *old, const leat_node *wanted)
+{
+    return equal(old, wanted)              ? 0
+           : is_akin(old, wanted)          ? EDITED
+           : old->kind == LEAT_NODE_SCALAR ? OTHER
+                                           : NEVER;
+}
+
+struct entries {
+    const leat_node **at;
+    size_t n;
+};
+
+static bool list_entries(const leat_node *list, struct entries *out)
+{
+    *out = (struct entries){ calloc(leat_node_count(list) + 1, sizeof *out->at), 0 };
+    for (const leat_node *entry = list->first; entry && out->at; entry = entry->next)
+        out->at[out->n++] = entry;
+    return out->at;
+}
+
+/* cost[i * row + k]: the least with which the entries from a[i] on become those from b[k] on. */
+static void fill_costs(const struct entries *a, const struct entries *b, int moved, int *cost)
+{
+    const size_t row = b->n + 1;
+    for (size_t i = a->n + 1; i-- > 0;)
+        for (size_t k = row; k-- > 0;) {
+            int *const at = &cost[i * row + k];
+            const bool goes = i < a->n, comes = k < b->n;
+            *at = !goes && !comes ? 0
+                  : goes && comes ? at[row + 1] + cost_of(a->at[i], b->at[k])
+                                  : INT_MAX;
+            if (goes && at[row] + moved < *at)
+                *at = at[row] + moved;
+            if (comes && at[1] + moved < *at)
+                *at = at[1] + moved;
+        }
+}
+
+/* Of a list in brackets no entry goes or comes: they are as many, or all of it is replaced. */
 static int change_list(struct edit *e, const leat_node *old, const leat_node *wanted)
 {
-    const leat_node *const list = old, *last = NULL, *a = old->first, *b = wanted->first;
-    size_t n_old = leat_node_count(old), n_wanted = leat_node_count(wanted);
-    int rc = n_wanted ? LEAT_OK : refuse(e, old);
-    while ((a || b) && rc == LEAT_OK) {
-        const bool pair = a && b && !strcmp(name_of(a), name_of(b));
-        if (n_old > n_wanted && (!pair || is_extra(a, b))) {
-            rc = remove_entry(e, a);
-        } else if (n_wanted > n_old && (!pair || is_extra(b, a))) {
-            rc = insert_entry(e, list, last, b);
-            b = b->next;
-            n_wanted--;
-            continue;
-        } else {
-            rc = change(e, a, b);
-            b = b->next;
-            n_wanted--;
-        }
-        last = a;
-        a = a->next;
-        n_old--;
+    struct entries a = { 0 }, b = { 0 };
+    const bool listed = list_entries(old, &a) && list_entries(wanted, &b);
+    const size_t row = b.n + 1;
+    const int moved = is_flow(e, old) ? NEVER * NEVER : MOVED;
+    const bool known = listed && (b.n || !a.n) && (a.n || !b.n) && a.n + 1 <= MOST_CELLS / row;
+    int *const cost = known ? malloc((a.n + 1) * row * sizeof *cost) : NULL;
+    int rc = cost ? LEAT_OK
+             : listed && !known
+                 ? refuse(e, old)
+                 : leat_fail(e->err, LEAT_E_NOMEM, "no memory for the config's text");
+    if (cost)
+        fill_costs(&a, &b, moved, cost);
+    for (size_t i = 0, k = 0; (i < a.n || k < b.n) && rc == LEAT_OK;) {
+        const int *const at = &cost[i * row + k];
+        if (i < a.n && k < b.n && *at == at[row + 1] + cost_of(a.at[i], b.at[k]))
+            rc = change(e, a.at[i++], b.at[k++]);
+        else if (i < a.n && *at == at[row] + moved)
+            rc = remove_entry(e, a.at[i++]);
+        else
+            rc = insert_entry(e, old, i ? a.at[i - 1] : NULL, b.at[k++]);
     }
+    free(cost);
+    free(a.at);
+    free(b.at);
     return rc;
 }
 

@@ -234,6 +234,79 @@ int leat_option_set(const leat_option *row, void *options, const char *text, lea
     return leat_option_set_item(row, options, 0, text, err);
 }
 
+/* --- printing --------------------------------------------------------------------------------- */
+
+/* With as few digits as give the same number again. */
+static void print_real(FILE *to, double value, bool is_f32)
+{
+    char text[40];
+    double again;
+    int digits = 6;
+    do {
+        leat_text(text, sizeof text, "%.*g", digits, value);
+        again = leat_text_f64(text);
+    } while (digits++ < 17 && (is_f32 ? (float)again != (float)value : again != value));
+    fputs(text, to);
+}
+
+static void print_whole(FILE *to, const leat_option *row, int64_t value)
+{
+    int64_t n = 0;
+    while (row->choices && row->choices[n])
+        n++;
+    if (value < 0 && -1 - value < n)
+        fputs(row->choices[-1 - value], to);
+    else
+        fprintf(to, "%lld", (long long)value);
+}
+
+static void print_value(FILE *to, const leat_option *row, const void *from)
+{
+    switch (row->type) {
+    case LEAT_OPTION_TYPE_BOOL:
+        fputs(*(const int32_t *)from ? "true" : "false", to);
+        break;
+    case LEAT_OPTION_TYPE_ENUM:
+        fputs(row->choices[*(const int32_t *)from], to);
+        break;
+    case LEAT_OPTION_TYPE_STRING:
+    case LEAT_OPTION_TYPE_STRINGS:
+        fputs(((const leat_string *)from)->text, to);
+        break;
+    case LEAT_OPTION_TYPE_F32:
+    case LEAT_OPTION_TYPE_F32S:
+        print_real(to, (double)*(const float *)from, true);
+        break;
+    case LEAT_OPTION_TYPE_F64:
+        print_real(to, *(const double *)from, false);
+        break;
+    case LEAT_OPTION_TYPE_I64:
+    case LEAT_OPTION_TYPE_BYTES:
+    case LEAT_OPTION_TYPE_I64S:
+        print_whole(to, row, *(const int64_t *)from);
+        break;
+    case LEAT_OPTION_TYPE_NODE:
+    case LEAT_OPTION_TYPE_END:
+        break;
+    }
+}
+
+void leat_option_print(FILE *to, const leat_option *row, const void *options)
+{
+    const char *const from = (const char *)options + row->offset;
+    if (!leat_option_is_list(row)) {
+        print_value(to, row, from);
+        return;
+    }
+    fputc('[', to);
+    for (int32_t i = 0; i < *(const int32_t *)from; i++) {
+        fputs(i ? ", " : "", to);
+        print_value(to, row,
+                    from + types[row->type].items_at + (size_t)i * types[row->type].item_size);
+    }
+    fputc(']', to);
+}
+
 /* --- tables ----------------------------------------------------------------------------------- */
 
 void leat_option_init(const leat_option *table, void *options)

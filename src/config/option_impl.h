@@ -5,6 +5,7 @@
 #define LEAT_OPTION_IMPL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "leat/option.h"
 #include "number.h"
@@ -19,6 +20,10 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
                          leat_error *err);
 /* Makes a list option empty. */
 void leat_option_clear(const leat_option *row, void *options);
+
+/* Prints the value of an option such that leat_option_set() reads the same value: "0.5", "[32, 32]", "same". Nothing of a
+ * node. */
+void leat_option_print(FILE *to, const leat_option *row, const void *options);
 
 /* --- messages. `name` is the option, with [i] in a list. -------------------------- */
 

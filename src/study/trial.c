@@ -6,18 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "suggest/stage_lines.h"
-
 /* Share of the samples that the cache of a trial may lack, though that of the job has them. */
 static const double EMPTIER = 0.05;
-
-int leat_trial_change(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
-{
-    int rc = LEAT_OK;
-    for (int32_t i = 0; i < change->n_set && rc == LEAT_OK; i++)
-        rc = leat_config_set(config, change->set[i], err);
-    return rc == LEAT_OK && change->lines[0] ? leat_stage_lines_insert(config, change, err) : rc;
-}
 
 /* Beside the unchanged job, which stays open. */
 static int check_memory(const leat_arm *job, const leat_trial_how *how, const leat_arm *arm,
@@ -53,7 +43,7 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     arm->input_only = how->input_only;
     arm->step_ns = job->step_ns;
     if ((rc = leat_arm_configure(arm, &trial->result, how->rounds, job->config, NULL, err)) < 0 ||
-        (rc = leat_trial_change(arm->config, change, err)) < 0 ||
+        (rc = leat_doctor_apply(change, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0 || (rc = check_memory(job, how, arm, err)) < 0 ||
         (!how->step_only && (rc = fill(job, how, trial, err)) < 0))
         return rc;

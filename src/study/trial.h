@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial.h: a variant of a job: the config with a few values set, or stages inserted. doctor.c and suggest_try.c call
+ * trial.h: a variant of a job: the config with a few values set. doctor.c and suggest_try.c call
  * it, and run its arm. */
 #ifndef LEAT_TRIAL_H
 #define LEAT_TRIAL_H
@@ -23,10 +23,7 @@ typedef struct leat_trial_how {
     int64_t fill_ns;        /* longest pass that fills a cache; 0: 5 s */
 } leat_trial_how;
 
-/* Sets the values of a change, or inserts its lines. */
-int leat_trial_change(leat_config *config, const leat_doctor_suggestion *change, leat_error *err);
-
-/* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled
+/* Opens the config of a job, whose arm stays open, with the values of a change. A cache is filled
  * by one pass over the data.
  * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache lacks
  *          more than that of the job after 5 s; LEAT_E_NOMEM: it does not fit beside the job */

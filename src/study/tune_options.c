@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "leat/config.h"
 
 const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
     { "engine.threads", "", /* more than cores help if samples wait */
@@ -29,20 +30,12 @@ const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
       .unless = "engine.io=direct" }, /* with pread the page cache would be used again */
 };
 
-/* A stage that has a bare value becomes a map, so that a file can hold its options: `prefetch: 2`. */
 static int set(leat_config *config, const char *path, const char *value, leat_error *err)
 {
-    char text[160], now[64] = "";
-    const char *stage = "pipeline.prefetch";
-    if (!strncmp(path, stage, strlen(stage))) {
-        const int rc = leat_config_get(config, stage, now, sizeof now, NULL);
-        leat_text(text, sizeof text, "%s={batches: %s}", stage,
-                  rc < 0 || !now[0] || now[0] == '{' ? "auto" : now);
-        if (now[0] != '{' || now[1] == '}') /* "{}": a bare `prefetch` */
-            (void)leat_config_set(config, text, NULL);
-    }
+    char text[160];
     leat_text(text, sizeof text, "%s=%s", path, value);
-    return leat_config_set(config, text, err);
+    const int rc = leat_stage_name_value(config, text, err);
+    return rc < 0 ? rc : leat_config_set(config, text, err);
 }
 
 /* The current value, as far as it is known. */

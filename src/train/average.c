@@ -3,7 +3,7 @@
  * average.c: with weights w after update n and their average a, every `every` updates
  *   ema:        a = d a + (1 - d) w
  *   lookahead:  a = d a + (1 - d) w, then w = a; d = decay (n / N)^power, N: updates of the run
- * and lookahead sets w = a after the last batch of the run. */
+ * and lookahead sets w = a after the last batch of the last epoch, which a run that ends before does not reach. */
 #include "average.h"
 
 #include <math.h>

@@ -39,6 +39,11 @@ int32_t leat_checkpoint_ready(const leat_trainer *trainer)
     return trainer && !trainer->whiten && trainer->n_accumulated % trainer->model.accumulate == 0;
 }
 
+int32_t leat_checkpoint_is_last(const leat_trainer *trainer, int64_t left)
+{
+    return leat_checkpoint_ready(trainer) && left < trainer->model.accumulate;
+}
+
 static unsigned saved_values(const leat_trainer *trainer)
 {
     unsigned values = 1u << LEAT_VALUES_WEIGHT;

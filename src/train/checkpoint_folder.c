@@ -107,11 +107,14 @@ static int make_folder(const char *folder, leat_error *err)
     return LEAT_OK;
 }
 
-static int delete_old(const char *folder, int64_t keep, leat_error *err)
+/* Those of later steps than `last`, the one just written, are damaged or of another run. They do not count. */
+static int delete_old(const char *folder, int64_t keep, int64_t last, leat_error *err)
 {
     char path[LEAT_CHECKPOINT_PATH];
     listing list;
     int rc = list_folder(folder, &list, err);
+    while (list.n && list.steps[list.n - 1] > last)
+        list.n--;
     for (size_t i = 0; rc == LEAT_OK && keep > 0 && i + (size_t)keep < list.n; i++)
         if ((rc = path_of(folder, list.steps[i], path, err)) == LEAT_OK && unlink(path) < 0 &&
             errno != ENOENT)
@@ -132,7 +135,7 @@ int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, 
     if (rc < 0 || (rc = path_of(folder, state->next_batch, to, err)) < 0 ||
         (rc = leat_checkpoint_write(trainer, state, to, err)) < 0)
         return rc;
-    return delete_old(folder, keep, err);
+    return delete_old(folder, keep, state->next_batch, err);
 }
 
 /* --- resuming -------------------------------------------------------------------------------- */

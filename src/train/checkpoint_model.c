@@ -6,6 +6,7 @@
 
 #include "checkpoint_parts.h"
 #include "config/node.h"
+#include "config/option_impl.h"
 #include "nn_text.h"
 
 /* --- describing ------------------------------------------------------------------------------ */
@@ -21,7 +22,23 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
     fprintf(to, ", gives %s\n", leat_nn_dims_text(&l->out, text, sizeof text));
 }
 
-/* Keys that change no weight, and those that have a line of their own; and of `eval`, what changes no result. */
+static const char of_layer[] = "train.model.";
+
+/* A line for each option of a layer but those that all have: name and from are in its first line, and its device changes
+ * nothing but rounding. */
+static void describe_options(FILE *to, const leat_model *model, int32_t i)
+{
+    const leat_model_layer *const l = &model->layers[i];
+    for (const leat_option *row = l->layer->kind.options; row->name; row++) {
+        if (row->offset < sizeof(leat_layer_common))
+            continue;
+        fprintf(to, "%s%d.%s.%s ", of_layer, i, l->layer->kind.name, row->name);
+        leat_option_print(to, row, l->options);
+        fputc('\n', to);
+    }
+}
+
+/* Keys that change no weight, and those that have lines of their own; and of `eval`, what changes no result. */
 static const char *const of_train[] = { "model", "device",     "threads",       "graph",
                                         "cuda",  "sync_every", "checkpoint",    "seed",
                                         "stop",  "accumulate", "micro_batches", "precision",
@@ -93,6 +110,8 @@ char *leat_checkpoint_describe(const leat_trainer *trainer)
             model->accumulate, precisions[model->precision]);
     leat_decide_describe(&trainer->decide, decisions);
     fputs(decisions, to);
+    for (int32_t i = 0; i < model->n_layers; i++)
+        describe_options(to, model, i);
     fputs(trainer->settings, to);
     const bool failed = ferror(to);
     if (fclose(to) == 0 && !failed)
@@ -158,6 +177,12 @@ static line find(const char *text, line like)
     return l;
 }
 
+/* Whether the absence of a line says nothing: an older leat wrote none, or fewer. */
+static bool may_lack(line l)
+{
+    return begins(l, of_layer);
+}
+
 /* Adds "seed 2, was 1"; a line of length 0: "not set". Ends in "…" where there is no room. */
 static void add_change(line saved, line now, char *changed, size_t size)
 {
@@ -183,10 +208,10 @@ int leat_checkpoint_compare(const char *saved, const char *now, const char *path
         if (!same(a, b))
             return differs(a, b, path, err);
     for (after = now; (b = next(&after)).length;)
-        if (!is_model(b) && !same(a = find(saved, b), b))
+        if (!is_model(b) && !same(a = find(saved, b), b) && (a.length || !may_lack(b)))
             add_change(a, b, changed, size);
     for (before = saved; (a = next(&before)).length;)
-        if (!is_model(a) && !(b = find(now, a)).length)
+        if (!is_model(a) && !may_lack(a) && !(b = find(now, a)).length)
             add_change(a, b, changed, size);
     return LEAT_OK;
 }

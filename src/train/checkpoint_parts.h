@@ -21,7 +21,8 @@ int leat_checkpoint_read_opened(leat_trainer *trainer, const leat_safetensors *f
 int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_error *err);
 
 /* Model and average as lines of text, in new memory; NULL: out of memory. First the lines about the model
- * itself ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */
+ * itself ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1", "train.model.3.dropout.rate
+ * 0.5"). */
 char *leat_checkpoint_describe(const leat_trainer *trainer);
 /* The entries of `train` that change its weights and have no line of their own, as lines "train.KEY VALUE" with the
  * values as they are written, and those of `eval`, on which decisions of a run depend. In new memory; NULL: out of

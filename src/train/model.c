@@ -295,12 +295,15 @@ static int check_end(const leat_model *model, const leat_node *node, leat_error 
     return LEAT_OK;
 }
 
-/* A class, or values like the outputs. */
+/* A class where the loss takes one for these outputs, or values like them. */
 static leat_shape any_target(const leat_model *model)
 {
     const leat_shape *const outputs = &model->layers[model->n_layers - 1].out;
-    const bool has_classes = model->loss->classes && model->loss->classes(outputs) > 0;
-    return has_classes ? leat_shape_make(LEAT_I64, 0, NULL) : *outputs;
+    const leat_shape class = leat_shape_make(LEAT_I64, 0, NULL);
+    const bool takes_class =
+        model->loss->classes && model->loss->classes(outputs) > 0 &&
+        model->loss->check(model->loss_options, outputs, &class, model->n_classes, NULL) == LEAT_OK;
+    return takes_class ? class : *outputs;
 }
 
 static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_error *err)

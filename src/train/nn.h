@@ -258,6 +258,7 @@ typedef struct leat_model {
     int32_t n_classes; /* of the source; 0 = unknown */
     bool any_target;   /* target becomes what the loss takes */
     bool weighted;     /* every batch has leat_net_rows.weights */
+    bool evaluates;    /* only: no step trains, and a backend may leave out what training takes */
     uint64_t seed;
     int32_t threads; /* of the CPU backend; 0: it decides */
     int32_t n_micro; /* the batch's rows are cut into; see micro_batches */

@@ -36,7 +36,7 @@ static int check_outputs(const leat_trainer *trainer, const leat_net_rows *rows,
             return leat_not_finite(
                 err, true,
                 leat_fail(err, LEAT_E_DATA,
-                          "the model's output for row %lld of a batch is not a finite number",
+                          "the model's output for row %lld is not a finite number",
                           (long long)(i / n)));
     return LEAT_OK;
 }

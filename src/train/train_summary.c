@@ -33,8 +33,8 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
 void leat_model_memory(const leat_model *model, leat_train_memory *memory)
 {
     memory->weights = (int64_t)(model->n_floats * sizeof(float));
-    memory->states = memory->weights * model->optimizer->n_states;
-    memory->average = model->averaged ? memory->weights : 0;
+    memory->states = model->evaluates ? 0 : memory->weights * model->optimizer->n_states;
+    memory->average = model->averaged && !model->evaluates ? memory->weights : 0;
     memory->total = memory->weights + memory->states + memory->average + memory->gradients +
                     memory->activations + memory->workspace;
     memory->limit = model->memory_limit;
@@ -43,9 +43,11 @@ void leat_model_memory(const leat_model *model, leat_train_memory *memory)
 }
 
 /* What makes the largest part smaller. */
-static const char *lower_text(const leat_train_memory *m)
+static const char *lower_text(const leat_train_memory *m, bool evaluates)
 {
     const int64_t model = m->weights + m->states + m->average;
+    if (evaluates && m->activations >= model)
+        return "lower the size of its batches (such as eval.pipeline.batch.size)";
     if (m->activations >= m->gradients && m->activations >= model)
         return "lower pipeline.batch.size; train.accumulate makes one update of several batches";
     if (m->gradients > model)
@@ -70,14 +72,14 @@ int leat_model_fits(const leat_model *model, const leat_train_memory *memory, le
         return LEAT_OK;
     return leat_fail(
         err, LEAT_E_NOMEM,
-        "training needs %s of memory with batches of %lld, but %s (%s): weights, "
+        "%s needs %s of memory with batches of %lld, but %s (%s): weights, "
         "optimizer and average %s, gradients %s, activations %s, copies and scratch %s; %s",
-        leat_figure_bytes((double)memory->total).text, (long long)model->batch_size,
-        left_text(memory->limit, left), memory->limit_reason,
+        model->evaluates ? "evaluation" : "training", leat_figure_bytes((double)memory->total).text,
+        (long long)model->batch_size, left_text(memory->limit, left), memory->limit_reason,
         leat_figure_bytes((double)(memory->weights + memory->states + memory->average)).text,
         leat_figure_bytes((double)memory->gradients).text,
         leat_figure_bytes((double)memory->activations).text,
-        leat_figure_bytes((double)memory->workspace).text, lower_text(memory));
+        leat_figure_bytes((double)memory->workspace).text, lower_text(memory, model->evaluates));
 }
 
 /* Tensors of the program, without scratch. */
@@ -85,11 +87,12 @@ static int count_program(const leat_model *model, leat_train_memory *out, leat_e
 {
     const int64_t n = model->n_micro;
     leat_program *program;
-    int rc = leat_program_open(model, true, &program, err);
+    int rc = leat_program_open(model, !model->evaluates, &program, err);
     if (rc == LEAT_OK)
         rc = leat_program_place(program, (model->batch_size + n - 1) / n, err);
     if (rc == LEAT_OK) {
-        out->gradients = (int64_t)(model->n_trained_floats * sizeof(float)) * n;
+        out->gradients =
+            model->evaluates ? 0 : (int64_t)(model->n_trained_floats * sizeof(float)) * n;
         out->activations = (int64_t)program->bytes * n;
     }
     leat_program_close(&program);

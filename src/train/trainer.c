@@ -163,6 +163,9 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool trai
     leat_net_rows here = *given;
     const leat_net_rows *const rows = &here;
     int rc;
+    if (train && trainer->model.evaluates)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "the trainer was opened for evaluation (leat_trainer_open_evaluation())");
     if (trainer->model.ranks && train &&
         (rc = leat_ranks_rows(&trainer->model, &here, trainer->micro_valid, err)) < 0)
         return rc;

@@ -73,6 +73,7 @@ struct leat_trainer {
     leat_machine machine;
     int32_t input_at, target_at; /* tensors of the plan */
     int32_t weight_at;           /* the same; used where the model is weighted */
+    char *names[3];              /* of these tensors in that order; NULL: not known */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     /* Training batches of the run so far, see start_at: whose gradients were taken; the others, because all rows were
@@ -108,13 +109,14 @@ typedef struct leat_trainer_feed {
     int32_t input_at, target_at; /* tensors of the plan */
     int32_t weight_at;           /* the same; where there are weights */
     leat_shape input, target;
-    bool any_target;        /* target is not known: what the loss takes */
-    const char *input_name; /* NULL: unknown */
-    bool input_chosen;      /* nothing names it: the first of several */
-    bool channels_first;    /* of the input */
+    bool any_target;      /* target is not known: what the loss takes */
+    const char *names[3]; /* of input, target and weights; NULL: unknown, or no weights */
+    bool input_chosen;    /* nothing names it: the first of several */
+    bool channels_first;  /* of the input */
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */
+    bool evaluates;    /* no step will train */
     uint64_t seed;     /* if train.seed is not given */
     leat_ranks *
         ranks; /* that train together, of which this one has joined; NULL: it trains alone. Borrowed */

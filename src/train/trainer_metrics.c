@@ -128,6 +128,23 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
     return rc;
 }
 
+/* The next batch; one that has the rows of one rank alone is refused, before ranks agree on the result. */
+static int next_whole(leat_loader *loader, leat_batch **out, leat_error *err)
+{
+    const int rc = leat_loader_next(loader, out, err);
+    if (rc < 0)
+        return rc;
+    const leat_batch_info *const info = leat_batch_get_info(*out);
+    if (info->rows == info->global_rows)
+        return LEAT_OK;
+    leat_fail(err, LEAT_E_ARGUMENT,
+              "an evaluation needs whole batches, and its loader gives %lld of %lld rows: leave "
+              "out engine.ranks",
+              (long long)info->rows, (long long)info->global_rows);
+    leat_batch_release(*out);
+    return LEAT_E_ARGUMENT;
+}
+
 static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
                         void *user, leat_error *err)
 {
@@ -139,7 +156,7 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(
         if (rc == LEAT_OK && stopped)
             return leat_fail(err, LEAT_E_CANCELED, "the evaluation was stopped");
         if (rc == LEAT_OK)
-            rc = leat_ranks_agree(ranks, leat_loader_next(loader, &batch, err), NULL, err);
+            rc = leat_ranks_agree(ranks, next_whole(loader, &batch, err), NULL, err);
         if (rc == LEAT_OK)
             rc = evaluate_batch(trainer, batch, err);
         if (rc < 0)

@@ -56,7 +56,7 @@ static void note_chosen(leat_trainer *trainer, const leat_trainer_feed *feed)
         add_note(trainer, NULL,
                  "the model reads '%.60s', the first tensor that is neither target nor "
                  "sample_weight: name another with train.input",
-                 feed->input_name);
+                 feed->names[0]);
 }
 
 /* A long average of a short run is that of weights which have learned little. */
@@ -112,7 +112,7 @@ static void note_idle(leat_trainer *trainer, const leat_config *config, const le
 void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                         const leat_train_options *options, const leat_trainer_feed *feed)
 {
-    note_input(trainer, feed->input_name);
+    note_input(trainer, feed->names[0]);
     note_chosen(trainer, feed);
     note_average(trainer);
     note_idle(trainer, config, node, options, feed);

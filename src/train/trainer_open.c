@@ -91,7 +91,7 @@ static int check_channels(const leat_model *model, const leat_trainer_feed *feed
                     "a map puts the channels of '%s' first, %s, but the layers of leat read "
                     "height, width, channels: leave out `layout` (the op, or that of normalize); "
                     "it is for programs that read channels first",
-                    feed->input_name, leat_shape_text(&feed->input, text, sizeof text));
+                    feed->names[0], leat_shape_text(&feed->input, text, sizeof text));
     return LEAT_OK;
 }
 
@@ -106,6 +106,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->batch_size = feed->batch_size;
     model->n_classes = feed->n_classes;
     model->weighted = *o->sample_weight.text != '\0';
+    model->evaluates = feed->evaluates;
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->n_micro = count_micro(o, model->batch_size);
@@ -283,7 +284,11 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 static int open_parts(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                       const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
-    int rc = open_model(trainer, node, o, feed, err);
+    int rc = LEAT_OK;
+    for (int i = 0; i < 3 && rc == LEAT_OK; i++)
+        if (feed->names[i] && !(trainer->names[i] = strdup(feed->names[i])))
+            rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the names of tensors");
+    rc = rc == LEAT_OK ? open_model(trainer, node, o, feed, err) : rc;
     if (rc == LEAT_OK && !(trainer->settings = leat_checkpoint_settings(
                                node, leat_node_find(leat_config_root(config), "eval"))))
         rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
@@ -359,6 +364,8 @@ void leat_trainer_close(leat_trainer **out)
     leat_class_metrics_close(&trainer->classes);
     leat_model_fini(&trainer->model);
     leat_pretrained_fini(&trainer->pretrained);
+    for (int i = 0; i < 3; i++)
+        free(trainer->names[i]);
     free(trainer->settings);
     free(trainer->micro_valid);
     free(trainer->times);
@@ -447,9 +454,11 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     if (feed->input_at < 0)
         return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
-    feed->input_name = leat_plan_tensor(plan, feed->input_at)->name;
     feed->channels_first = leat_plan_tensor(plan, feed->input_at)->channels_first;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
+    const int32_t at[] = { feed->input_at, feed->target_at, feed->weight_at };
+    for (int i = 0; i < (*o->sample_weight.text ? 3 : 2); i++)
+        feed->names[i] = leat_plan_tensor(plan, at[i])->name;
     return LEAT_OK;
 }
 
@@ -485,6 +494,23 @@ static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *want
                      leat_shape_text(&tensor->shape, is, sizeof is));
 }
 
+/* Another plan may have other names, but none of these in another place: types and shapes would not tell. */
+static int check_names(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+{
+    static const char *const what[] = { "train.input", "train.target", "train.sample_weight" };
+    const int32_t at[] = { trainer->input_at, trainer->target_at, trainer->weight_at };
+    for (int i = 0; i < 3; i++) {
+        const char *const name = trainer->names[i];
+        const int32_t here = name ? leat_plan_tensor_index(plan, name) : -1;
+        if (here >= 0 && here != at[i])
+            return leat_fail(err, LEAT_E_CONFIG,
+                             "'%s', which is %s, is tensor %d in training, but tensor %d here: "
+                             "write the same tensors in the same order as for training",
+                             name, what[i], at[i], here);
+    }
+    return LEAT_OK;
+}
+
 /* The classes that are known before the first batch. */
 static int check_known(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
 {
@@ -503,7 +529,9 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_check: trainer and plan must be given");
     const leat_model *const model = &trainer->model;
-    int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
+    int rc = check_names(trainer, plan, err);
+    if (rc == LEAT_OK)
+        rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
     if (rc == LEAT_OK)
         rc = check_tensor(plan, trainer->target_at, &model->target, "target", err);
     if (rc == LEAT_OK && model->weighted)
@@ -513,9 +541,10 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
     const leat_plan_info *const info = leat_plan_get_info(plan);
     if (rc == LEAT_OK && info->n_batches < 0)
         rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
-    if (rc == LEAT_OK && info->ranks > 1)
+    if (rc == LEAT_OK && info->ranks > 1 &&
+        trainer->net) /* there is one: this is no check of a config */
         rc = leat_fail(err, LEAT_E_CONFIG,
-                       "only the rows of rank %d of %d would be evaluated: leave out engine.ranks",
+                       "this plan has only the rows of rank %d of %d: leave out engine.ranks",
                        info->rank, info->ranks);
     return rc == LEAT_OK ? leat_class_ask_memory(trainer, info->n_batches * info->batch_size, err)
                          : rc;
@@ -523,13 +552,14 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
 
 /* device: NULL: only checks, see leat_trainer_open_feed(). */
 static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_device *device,
-                         leat_ranks *ranks, leat_trainer **out, leat_error *err)
+                         leat_ranks *ranks, bool evaluates, leat_trainer **out, leat_error *err)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .batches = info->n_batches,
                                .n_classes = info->n_classes,
                                .seed = info->seed,
+                               .evaluates = evaluates,
                                .ranks = ranks };
     leat_train_options options;
     const leat_node *node;
@@ -542,8 +572,8 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     return open_feed(config, node, &options, &feed, device, out, err);
 }
 
-int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
-                      leat_trainer **out, leat_error *err)
+static int open_alone(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      bool evaluates, leat_trainer **out, leat_error *err)
 {
     if (!config || !plan || !device || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -555,7 +585,19 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
             err, LEAT_E_UNSUPPORTED,
             "each of the %d ranks would train its own model on its rows: leave out engine.ranks",
             ranks);
-    return open_for_plan(config, plan, device, NULL, out, err);
+    return open_for_plan(config, plan, device, NULL, evaluates, out, err);
+}
+
+int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      leat_trainer **out, leat_error *err)
+{
+    return open_alone(config, plan, device, false, out, err);
+}
+
+int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *plan,
+                                 leat_device *device, leat_trainer **out, leat_error *err)
+{
+    return open_alone(config, plan, device, true, out, err);
 }
 
 /* Deletes the lines of `eval`: ranks may name its files in their own way, and what they hold is compared elsewhere. */
@@ -616,7 +658,7 @@ int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan, le
                        "rank %d of %d",
                        info->rank, info->ranks, ranks->rank, ranks->n);
     if (rc == LEAT_OK)
-        rc = open_for_plan(config, plan, device, ranks, out, err);
+        rc = open_for_plan(config, plan, device, ranks, false, out, err);
     if ((rc = check_same(*out, rc, info, ranks, err)) < 0)
         leat_trainer_close(out);
     return rc;
@@ -644,7 +686,7 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
     if (size)
         *note = 0;
     int rc = check_device(config, err);
-    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, NULL, &trainer, err)) < 0)
+    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, NULL, false, &trainer, err)) < 0)
         return rc;
     rc = check_known(trainer, plan, err);
     if (rc == LEAT_OK)

@@ -140,6 +140,13 @@ TEST(every_layout_is_kept)
         { "p.b+=c", "p: [a, b] # c\n", "p: [a, c, b] # c\n" },
         { "p.m=[x] p.b+=cache p.b+={m:_[y]}", "p:\n  - a\n  - m: [x, y] # m\n  - b: 2\n",
           "p:\n  - a\n  - m: [x] # m\n  - cache\n  - m: [y]\n  - b: 2\n" },
+        /* and moved, or of another name in the same place */
+        { "p[0]- p.b+=c", "p:\n- c # c\n- a: {x: 1} # a\n- m:\n  - j # j\n- b # b\n",
+          "p:\n- a: {x: 1} # a\n- m:\n  - j # j\n- c\n- b # b\n" },
+        { "p[0]- p.m=[x] p.b+=c p.b+={m:_[y]}",
+          "p:\n  - c\n  - a: 1 # a\n  - m: [x, y]\n  - b: 2\n",
+          "p:\n  - a: 1 # a\n  - m: [x]\n  - c\n  - m: [y]\n  - b: 2\n" },
+        { "p[0]- p.b+={c:_3}", "p:\n  - a: 1 # a\n  - b: 2 # b\n", "p:\n  - c: 3\n  - b: 2 # b\n" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_config *config = parse(cases[i].before);

@@ -148,6 +148,36 @@ TEST(values_arrive)
     assert_int_equal(o.device, 1);
 }
 
+static void print(const leat_option *row, const all_options *o, char *text, size_t size)
+{
+    FILE *const to = fmemopen(text, size, "w");
+    leat_option_print(to, row, o);
+    assert_int_equal(fclose(to), 0);
+}
+
+/* What is printed gives the same value again, with no more digits than that needs. */
+TEST(values_are_printed_as_they_are_written)
+{
+    static const char *const values[][2] = {
+        { "size", "17" },        { "flag", "false" },         { "p", "0.3" },
+        { "p", "0.33333334" },   { "rate", "0.1" },           { "rate", "0.30000000000000004" },
+        { "rate", "1e-30" },     { "rate", "inf" },           { "memory", "4096" },
+        { "memory", "all" },     { "threads", "auto" },       { "threads", "8" },
+        { "name", "a name" },    { "device", "gpu" },         { "dims", "[]" },
+        { "dims", "[1, 2, 3]" }, { "mean", "[0.1, -2e+20]" }, { "columns", "[a, b]" },
+        { "any", "-1" },
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const leat_option *const row = leat_option_find(table, values[i][0]);
+        char text[256] = "";
+        all_options o;
+        leat_option_init(table, &o);
+        assert_int_equal(leat_option_set(row, &o, values[i][1], NULL), LEAT_OK);
+        print(row, &o, text, sizeof text);
+        assert_string_equal(text, values[i][1]);
+    }
+}
+
 TEST(bad_values)
 {
     static const struct {

@@ -7,6 +7,7 @@
  *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
  *                             process is killed right before the call
  *     LEAT_FAULT_MS=M         instead it takes M ms longer
+ *     LEAT_FAULT_READ=N       a read() gives at most N bytes, as it may over FUSE
  *
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
  * open for writing, besides the standard streams. A close that fails has closed the file. "sleep" are only pauses until a
@@ -93,6 +94,21 @@ VISIBLE int unlink(const char *path)
     int (*call)(const char *);
     find(&call, "unlink");
     return fails("unlink") ? -1 : call(path);
+}
+
+VISIBLE ssize_t read(int fd, void *to, size_t n)
+{
+    ssize_t (*call)(int, void *, size_t);
+    const char *const most = getenv("LEAT_FAULT_READ");
+    find(&call, "read");
+    return call(fd, to, most && (size_t)atoi(most) < n ? (size_t)atoi(most) : n);
+}
+
+VISIBLE int flock(int fd, int operation)
+{
+    int (*call)(int, int);
+    find(&call, "flock");
+    return fails("flock") ? -1 : call(fd, operation);
 }
 
 VISIBLE int mkdir(const char *path, mode_t mode)

@@ -365,4 +365,38 @@ TEST(the_index_of_a_damaged_file)
     assert_non_null(strstr(err.text, "length CRC"));
 }
 
+/* The header of the damaged record can be a place of its own, shorter than any record; the index is used all the same. */
+TEST(the_index_of_a_record_with_missing_bytes)
+{
+    const char *path = in_folder("missing"), *side = in_folder("missing.idx");
+    uint8_t bytes[sizeof file];
+    uint64_t want[2 * N + 1], offset, size;
+    int n_sound, n_short = 0;
+    for (int r = 0; r < N; r++) {
+        const size_t at = begins[r] + LEAT_TFRECORD_HEADER;
+        memcpy(bytes, file, at);
+        memcpy(bytes + at, file + at + 1, begins[N] - at - 1);
+        write_whole(path, bytes, begins[N] - 1);
+        unlink(side);
+        const int n = places(path, 0, want, &n_sound);
+        for (int built = 1; built >= 0; built--) {
+            leat_index index;
+            leat_format_error err;
+            assert_int_equal(
+                leat_index_open(path, LEAT_INDEX_RESYNC | LEAT_INDEX_VERIFY, &index, &err),
+                LEAT_FORMAT_OK);
+            assert_int_equal(index.built, built);
+            assert_int_equal(index.n_records, n);
+            for (int i = 0; i < n; i++) {
+                assert_int_equal(leat_index_extent(&index, (uint64_t)i, &offset, &size),
+                                 LEAT_FORMAT_OK);
+                assert_int_equal(offset, want[i]);
+                n_short += size < LEAT_TFRECORD_OVERHEAD;
+            }
+            leat_index_close(&index);
+        }
+    }
+    assert_true(n_short > N);
+}
+
 SUITE_FIXTURE(make_file, remove_folder)

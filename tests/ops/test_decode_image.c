@@ -195,9 +195,13 @@ static void expect_error(const char *name, const void *bytes, size_t n, const ch
 
 TEST(errors_say_what)
 {
-    expect_error("decode_image", "GIF89a", 6,
-                 "decode_image: not JPEG, PNG, WebP, BMP, PGM or PPM: 6 bytes that start with "
-                 "47 49 46 38");
+    expect_error(
+        "decode_image", "GIF89a", 6,
+        "decode_image: not JPEG, PNG, WebP, BMP, binary PGM or PPM: 6 bytes that start with "
+        "47 49 46 38");
+    expect_error("decode_image", "P3 1 1 255\n1 2 3\n", 17,
+                 "decode_image: not JPEG, PNG, WebP, BMP, binary PGM or PPM: 17 bytes that start "
+                 "with 50 33 20 31");
     expect_error("decode_image", "", 0, "decode_image: the file is empty");
     expect_error("decode_png", "", 0, "decode_png: not a PNG: the file is empty");
     expect_error("decode_image", "P6 50 50 255\n", 13,

@@ -153,6 +153,40 @@ TEST(builders)
     }
 }
 
+/* Of several mistakes a builder tells the first. */
+TEST(builders_keep_the_first_error)
+{
+    static const char *const calls[] = { "source", "rows", "stage", "seed", "op" };
+    enum { N_CALLS = sizeof calls / sizeof *calls };
+    leat_plan *plan;
+    leat_error err;
+    for (int first = 0; first < N_CALLS; first++) {
+        char name[40];
+        leat_builder *b = leat_builder_open();
+        for (int i = first; i < first + N_CALLS; i++)
+            switch (i % N_CALLS) {
+            case 0:
+                leat_builder_source(b, NULL, NULL);
+                break;
+            case 1:
+                leat_builder_rows(b, 1, NULL, 1);
+                break;
+            case 2:
+                leat_builder_stage(b, NULL, NULL);
+                break;
+            case 3:
+                leat_builder_seed(b, -1);
+                break;
+            default:
+                leat_builder_op(b, NULL);
+            }
+        REFUSED(leat_builder_plan(b, &plan, &err));
+        snprintf(name, sizeof name, "leat_builder_%s:", calls[first]);
+        assert_non_null(strstr(err.message, name));
+        leat_builder_close(&b);
+    }
+}
+
 TEST(plans)
 {
     static leat_budget budget;
@@ -312,6 +346,7 @@ TEST(trainers)
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
     REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
+    REFUSED(leat_trainer_open_evaluation(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));
     REFUSED(leat_loader_check(NULL, NULL, &err));
     assert_null(leat_trainer_get_info(NULL));
@@ -394,6 +429,8 @@ TEST(studies)
     leat_usage_now(NULL);
     REFUSED(leat_tune(NULL, NULL, &tune, &err));
     REFUSED(leat_tune_apply(NULL, NULL, &err));
+    REFUSED(leat_doctor_apply(NULL, NULL, &err));
+    REFUSED(leat_stage_name_value(NULL, NULL, &err));
     REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
     REFUSED(leat_whatif_ranks(NULL, NULL, &whatif_ranks, &err));
     REFUSED(leat_watch(NULL, NULL, &watch, &err));
@@ -426,6 +463,7 @@ TEST(trained_models)
     float values[1];
     leat_error err;
     assert_int_equal(leat_checkpoint_ready(NULL), 0);
+    assert_int_equal(leat_checkpoint_is_last(NULL, 0), 0);
     REFUSED(leat_checkpoint_write(NULL, &at, "x", &err));
     REFUSED(leat_checkpoint_save(NULL, &at, "x", 1, NULL, &err));
     REFUSED(leat_checkpoint_resume(NULL, "x", &found, &err));

@@ -53,6 +53,32 @@ TEST(a_config_error_has_its_place)
     }
 }
 
+TEST(an_error_of_a_source_has_its_place)
+{
+    static const struct {
+        const char *features;
+        int column;
+        const char *path;
+    } cases[] = {
+        { "{nosuch: {}}", 21, "source.tfrecord.features.nosuch" },
+        { "{x: {shape: [7]}}", 24, "source.tfrecord.features.x.shape" },
+        { "{x: {shap: [7]}}", 17, "source.tfrecord.features.x.shap" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int policy = 0; policy < 2; policy++) {
+            char text[600];
+            leat_plan *plan;
+            leat_error err;
+            memset(&err, 'x', sizeof err);
+            snprintf(text, sizeof text,
+                     "source: {tfrecord: {files: '%s',\n features: %s}}\n"
+                     "pipeline: [{on_error: %s}, {batch: 4}]\n",
+                     in_folder("part-*"), cases[i].features, policy ? "mask" : "fail");
+            assert_int_equal(open_text(text, &plan, &err), LEAT_E_CONFIG);
+            expect(&err, "test.yaml", 2, cases[i].column, cases[i].path, -1, "");
+        }
+}
+
 TEST(a_value_that_is_set_has_a_path)
 {
     leat_config *config;

@@ -243,6 +243,25 @@ class Doctor(unittest.TestCase):
                 self.assertGreater(d.start_ms, 30)
                 self.assertIn("until the first batch of a pass", str(d))
 
+    def test_steps_that_a_device_has_in_its_queue(self):
+        """Where a pass ends, the steps before it are waited for, and their time counts."""
+        free = 0  # when the device has done what it was asked for
+
+        def step(batch):
+            nonlocal free
+            free = max(free, clock.ns) + 2_000_000
+
+        def wait_for(result):
+            clock.ns = max(clock.ns, free)
+
+        for n in (1, 2, 10, 50, 1000):
+            with self.subTest(n), unittest.mock.patch.object(_doctor, "_wait_for", wait_for):
+                free = 0
+                wall, wait, steps, *_ = _doctor._run_loop(_doctor._Passes(Slow(n, 0.01, first_ms=50 if n > 1 else 0)), step, 100, 2)
+                self.assertEqual(steps, 100)
+                self.assertAlmostEqual(wall / steps * 1e-6, 2, delta=0.1)
+                self.assertLess(wait / steps * 1e-6, 0.1)
+
     def test_a_first_pass(self):
         class Cached(Slow):
             def __iter__(self):

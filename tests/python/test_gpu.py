@@ -85,7 +85,7 @@ class Export(unittest.TestCase):
             tensor = next(iter(loader))["x"]
             for given in ({"stream": 0}, {"stream": 2}, {"stream": -7}):
                 self.assertRaisesRegex(ValueError, "stream", tensor.__dlpack__, **given)
-            for given in ({"dl_device": (1, 0)}, {"copy": True}):
+            for given in ({"dl_device": (1, 0)}, {"dl_device": (2, 1)}, {"copy": True}):
                 self.assertRaisesRegex(BufferError, "GPU's memory", tensor.__dlpack__, **given)
             self.assertRaisesRegex(TypeError, "GPU's memory", np.asarray, tensor)
             self.assertRaises(TypeError, tensor.__dlpack__, stream="s")

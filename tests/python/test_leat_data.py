@@ -236,12 +236,26 @@ class Delivery(unittest.TestCase):
                     self.assertEqual("digest" in next(iter(parts[0])).info, "digest" in next(iter(built.loader())).info)
                     self.assertRaisesRegex(leat.ConfigError, "rank", built.loader, rank=3, ranks=3)
 
+    def test_a_rank_and_ranks_from_elsewhere(self):
+        """One of them may be in the config, in `set`, or among the options of the engine."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            engine = {"rank": 1, "ranks": 2}
+            loaders = [leat.Loader(config, set={"engine.rank": 1}, ranks=2),
+                       leat.Loader({**config, "engine": {"rank": 1}}, ranks=2),
+                       leat.Loader({**config, "engine": {"ranks": 2}}, rank=1),
+                       leat.from_arrays({"x": X}, engine=engine).batch(BATCH).loader(ranks=2),
+                       leat.from_arrays({"x": X}, engine=engine).batch(BATCH).loader(rank=1)]
+            self.assertEqual([(loader.plan["rank"], loader.plan["ranks"]) for loader in loaders], [(1, 2)] * len(loaders))
+
     def test_map_and_tuples(self):
         loader = arrays().map(lambda b: {**b, "z": b["x"] * 2}).map(lambda b: b["z"].sum())
         self.assertEqual(len(loader), N)
         self.assertAlmostEqual(float(sum(loader)), float(X.sum()) * 2)
         x, y = next(iter(arrays().as_tuples("x", "y")))
         np.testing.assert_array_equal(x, X[y])
+        x, y = next(iter(arrays().map(lambda b: {**b, "x": b["x"] * 2}).as_tuples("x", "y")))
+        np.testing.assert_array_equal(x, X[y] * 2)
         self.assertEqual(loader.state_dict()["next_batch"], N)
         with arrays().map(len) as loader:
             self.assertEqual(list(loader), [2] * N)
@@ -280,6 +294,26 @@ class Delivery(unittest.TestCase):
                     f.write(one_pixel())
             loader = leat.from_images(folder).map(["decode_png", {"resize": [1, 1]}]).batch(2).loader()
             self.assertEqual(loader.plan["classes"], ["\\xfea", "\\xffa"])
+
+    def test_texts_that_are_cut_or_of_any_bytes(self):
+        """Names in notes, in messages of records and in paths of the config end wherever there is no more room."""
+        for length in range(20, 60):
+            name = "x" * (length % 3) + "\u753b" * length  # of three bytes each
+            with self.subTest(length), tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "cat"))
+                for file in (f"cat/{name}.png", f"{name}.png"):
+                    with open(os.path.join(folder, file), "wb") as f:
+                        f.write(b"\x89PNG\r\n\x1a\n, but no picture")
+                with open(os.path.join(os.fsencode(folder), b"\xff.png"), "wb") as f:
+                    f.write(b"of no class")
+                loader = leat.Loader({"source": {"images": folder},
+                                      "pipeline": [{"map": ["decode_png", {"resize": 8}]}, {"on_error": "mask"}, {"batch": 1}]})
+                self.assertRegex(loader.plan["notes"][0], "left out: 2 files.*\u753b")
+                list(loader)
+                self.assertIn("x" * (length % 3) + "\u753b", loader.errors()[0]["message"])
+                with self.assertRaises(leat.ConfigError) as caught:
+                    leat.Loader({"source": {"images": folder}, "pipeline": [{"batch": {"size": 1, name: 1}}]})
+                self.assertIn("\u753b", caught.exception.path)
 
 
 def take(loader, n):
@@ -570,7 +604,7 @@ class Errors(unittest.TestCase):
 
     def test_hold(self):
         for wrong in (-1, 2**20 + 1, 2**31 - 1):
-            with self.assertRaisesRegex(leat.ConfigError, f"hold 0 to 1048576; got -1, 0, {wrong}"):
+            with self.assertRaisesRegex(leat.ConfigError, f"^loader: hold is 0 to 1048576; got {wrong}$"):
                 arrays(hold=wrong)
 
     def test_masked_arrays_are_refused(self):

@@ -131,7 +131,7 @@ const golden_job golden_jobs[] = {
       .busy_ms = 2.5, /* the gradient of the layer's input is one more kernel */
       .idle = { "placement" },
       .step_ms = 8.5,
-      .advice = "train.model[0].device=" },
+      .advice = "train.model[0].device-" },
     { .name = "workers starve the trainer",
       .device = "cpu",
       .ops = "sleep: 2",

@@ -178,7 +178,7 @@ static bool advice_right(const golden_job *job)
 static const char *change(int32_t i)
 {
     const leat_doctor_suggestion *s = &r.suggestions[i];
-    return i >= r.n_suggestions ? "-" : s->n_set ? s->set[0] : s->lines;
+    return i >= r.n_suggestions ? "-" : s->n_set ? s->set[0] : s->title;
 }
 
 static void print_run(const golden_job *job)

@@ -49,47 +49,52 @@ static bool place_in(const char *stages, leat_suggest_place *out)
     return place_of(source, stages, out);
 }
 
+/* The values of a change, with "; " behind each. */
+static void expect_sets(const leat_doctor_suggestion *change, const char *want)
+{
+    char sets[2 * LEAT_DOCTOR_MAX_SETTING] = "";
+    for (int32_t i = 0; i < change->n_set; i++)
+        strcat(strcat(sets, change->set[i]), "; ");
+    assert_string_equal(sets, want);
+}
+
 /* One that is there moves behind all that each epoch does again; and what is random, or on a GPU, stays behind it. */
 TEST(a_cache_moves_behind_what_is_the_same)
 {
     static const struct {
-        const char *stages, *where, *lines; /* NULL: it stays */
+        const char *stages, *set; /* NULL: it stays */
         int64_t bytes;
     } cases[] = {
         { "[cache, {shuffle: {seed: 3}}, {map: [decode_pnm, {resize: [8, 8]}, {random_crop: [4, "
           "4]}]}, "
           "{batch: 2}]",
-          "in the list `pipeline`, in place of its entries 1 to 3",
-          "- shuffle: {seed: 3}\n- map: [decode_pnm, {resize: [8, 8]}]\n- cache\n- map: "
-          "[{random_crop: [4, 4]}]",
+          "pipeline[0]-; pipeline.map[0]=[decode_pnm, {resize: [8, 8]}]; pipeline[2]+=cache; "
+          "pipeline[3]+={map: [{random_crop: [4, 4]}]}; ",
           8 * 8 * 3 + 8 },
         { "[{map: [decode_pnm]}, {cache: {bytes: 1MB}}, {map: {ops: [{resize: [8, 8]}]}}, {map: "
           "[normalize]}, {batch: 2}]",
-          "in the list `pipeline`, in place of its entries 2 to 4",
-          "- map: {ops: [{resize: [8, 8]}]}\n- map: [normalize]\n- cache: {bytes: 1MB}",
-          8 * 8 * 3 * 4 + 8 },
+          "pipeline[1]-; pipeline[3]+={cache: {bytes: 1MB}}; ", 8 * 8 * 3 * 4 + 8 },
         { "[{map: [decode_pnm, {resize: [9, 9]}]}, cache, {map: [{random_crop: [8, 8]}, "
           "normalize]}, "
           "{batch: 2}]",
-          NULL, NULL, 0 },
-        { "[{map: [decode_pnm, {resize: [9, 9]}]}, cache, {batch: 2}]", NULL, NULL, 0 },
+          NULL, 0 },
+        { "[{map: [decode_pnm, {resize: [9, 9]}]}, cache, {batch: 2}]", NULL, 0 },
         { "[{map: [decode_pnm]}, {cache: {file: memory, bytes: 1MB}}, {map: [{resize: [8, 8]}, "
           "random_flip]}, {batch: 2}]",
-          "in the list `pipeline`, in place of its entries 2 to 3",
-          "- map: [{resize: [8, 8]}]\n- cache: {bytes: 1MB, file: memory}\n- map: [random_flip]",
+          "pipeline[1]-; pipeline.map[1]=[{resize: [8, 8]}]; "
+          "pipeline[2]+={cache: {bytes: 1MB, file: memory}}; pipeline[3]+={map: [random_flip]}; ",
           8 * 8 * 3 + 8 },
         { "[{map: [decode_pnm]}, {cache: {file: ./x}}, {map: [{resize: [8, 8]}]}, {batch: 2}]",
-          NULL, NULL, 0 },
+          NULL, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_suggest_place place;
         const bool found = place_in(cases[i].stages, &place);
-        if (found != (cases[i].where != NULL))
-            fail_msg("%s: %s", cases[i].stages, found ? place.lines : "no place");
+        if (found != (cases[i].set != NULL))
+            fail_msg("%s: %s", cases[i].stages, found ? place.change.set[0] : "no place");
         if (!found)
             continue;
-        assert_string_equal(place.where, cases[i].where);
-        assert_string_equal(place.lines, cases[i].lines);
+        expect_sets(&place.change, cases[i].set);
         assert_true(place.moves);
         assert_int_equal(place.n_samples, N);
     }
@@ -99,39 +104,35 @@ TEST(a_cache_moves_behind_what_is_the_same)
 TEST(the_cache_stands_behind_the_decoder)
 {
     static const struct {
-        const char *stages, *where, *lines;
+        const char *stages, *set;
         int64_t bytes;
         bool varies;
     } cases[] = {
-        { "[shuffle, {map: [decode_pnm, {resize: [8, 8]}]}, {batch: 2}]",
-          "in the list `pipeline`, after the `map` with `decode_pnm`, before `batch`", "- cache",
+        { "[shuffle, {map: [decode_pnm, {resize: [8, 8]}]}, {batch: 2}]", "pipeline[2]+=cache; ",
           8 * 8 * 3 + 8, false },
         { "[{map: {tensor: image, ops: [decode_image, {resize: [8, 8]}, normalize]}}, shuffle, "
           "{batch: {size: 2, drop_remainder: true}}, {prefetch: {batches: 2}}]",
-          "in the list `pipeline`, after the `map` with `decode_image`, before `shuffle`",
-          "- cache", 8 * 8 * 3 * 4 + 8, false },
+          "pipeline[1]+=cache; ", 8 * 8 * 3 * 4 + 8, false },
         { "[{map: {tensor: label, ops: [cast: float32]}}, {map: [decode_pnm]}, {map: "
           "[{random_crop: "
           "[8, 8]}]}, {batch: 2}]",
-          "in the list `pipeline`, after the `map` with `decode_pnm`, before `map`", "- cache",
-          SIDE * SIDE * 3 + 8, true },
+          "pipeline[2]+=cache; ", SIDE * SIDE * 3 + 8, true },
         { "[shuffle, {map: {ops: [decode_pnm, {random_crop: {size: [8, 8], pad: 1}}, random_flip, "
           "{normalize: {mean: [0.5, 0.5, 0.5]}}]}}, {batch: 2}]",
-          "in the list `pipeline`, in place of the `map` with `decode_pnm`",
-          "- map: {ops: [decode_pnm]}\n- cache\n- map: {ops: [{random_crop: {pad: 1, size: [8, "
-          "8]}}, random_flip, {normalize: {mean: [0.5, 0.5, 0.5]}}]}",
+          "pipeline.map[0].ops=[decode_pnm]; pipeline[2]+=cache; pipeline[3]+={map: {ops: "
+          "[{random_crop: {pad: 1, size: [8, 8]}}, random_flip, {normalize: {mean: [0.5, 0.5, "
+          "0.5]}}]}}; ",
           SIDE * SIDE * 3 + 8, true },
         { "[{map: [decode_pnm, {resize: [9, 9]}, {random_crop: [8, 8]}]}, {batch: 2}]",
-          "in the list `pipeline`, in place of the `map` with `decode_pnm`",
-          "- map: [decode_pnm, {resize: [9, 9]}]\n- cache\n- map: [{random_crop: [8, 8]}]",
+          "pipeline.map[0]=[decode_pnm, {resize: [9, 9]}]; pipeline[1]+=cache; "
+          "pipeline[2]+={map: [{random_crop: [8, 8]}]}; ",
           9 * 9 * 3 + 8, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_suggest_place place;
         if (!place_in(cases[i].stages, &place))
             fail_msg("%s: no place", cases[i].stages);
-        assert_string_equal(place.where, cases[i].where);
-        assert_string_equal(place.lines, cases[i].lines);
+        expect_sets(&place.change, cases[i].set);
         if (place.varies) /* measured: with the dims, and in whole units */
             assert_in_range(place.sample_bytes, cases[i].bytes, cases[i].bytes + 200);
         else
@@ -168,14 +169,13 @@ TEST(the_cache_stands_behind_both_decoders)
              "tfrecord: {files: '%s', features: {a: {type: bytes}, b: {type: bytes}}}", path);
     snprintf(stages, sizeof stages, "[shuffle, %s%s{batch: 2}]", left, right);
     assert_true(place_of(source, stages, &place));
-    assert_string_equal(place.where, "in the list `pipeline`, after the last `map` with "
-                                     "`decode_pnm`, before `batch`");
+    expect_sets(&place.change, "pipeline[3]+=cache; ");
     assert_false(place.leaves);
     assert_in_range(place.sample_bytes, (16 + 36) * 3, (16 + 36) * 3 + 200);
     snprintf(stages, sizeof stages, "[shuffle, %s%s{batch: 2}]", flips, right);
     assert_true(place_of(source, stages, &place));
     assert_true(place.leaves); /* nothing tells what half of the decoding takes */
-    assert_int_equal(place.replaces, 1);
+    assert_true(place.divides);
     remove_file(NULL);
 }
 
@@ -219,7 +219,7 @@ static void open_job(leat_arm *arm, leat_compare_arm *out, leat_facts *f, leat_d
 static const leat_doctor_suggestion *cache_of(const leat_doctor_result *r)
 {
     for (int32_t i = 0; i < r->n_suggestions; i++)
-        if (!strcmp(r->suggestions[i].lines, "- cache"))
+        if (strstr(r->suggestions[i].set[0], "+=cache"))
             return &r->suggestions[i];
     return NULL;
 }
@@ -242,12 +242,12 @@ TEST(a_cache_is_tried)
     const leat_doctor_suggestion *s = cache_of(&r);
     assert_non_null(s);
     assert_string_equal(s->not_tried, "");
-    assert_int_equal(s->stage, 2);
+    assert_string_equal(s->set[0], "pipeline[2]+=cache");
     assert_true(s->gain > 1);
     const int32_t n = r.n_suggestions;
     leat_suggest_advise(&about, &r); /* not a second time */
     for (int32_t i = n; i < r.n_suggestions; i++)
-        assert_int_equal(r.suggestions[i].lines[0], 0);
+        assert_null(strstr(r.suggestions[i].set[0], "+="));
 
     f.loader = within(0.1, 0.01); /* a pass takes 40 s: only predicted */
     f.run = within(0.1, 0.01);
@@ -360,6 +360,62 @@ TEST(changes_without_time_are_counted)
     }
     assert_true(n[0] > 0);
     assert_int_equal(n[1], n[0] + 1);
+    leat_arm_close(&arm);
+}
+
+/* How many changes apply among the first i + 1 rows of the table. */
+struct applying {
+    const leat_doctor_result *of;
+    int32_t n[64], n_rows;
+};
+
+static void note_row(void *user)
+{
+    struct applying *const rows = user;
+    assert_true(rows->n_rows < 64);
+    rows->n[rows->n_rows++] = rows->of->n_no_time;
+}
+
+/* What may gain most and is done soonest is tried first, for when the time ends: batches that are made while the device
+ * computes, then pinned copies, then a cache, which must be filled. No time is left here, so nothing runs. */
+TEST(quick_changes_are_tried_before_a_cache)
+{
+    enum { ALL, NO_PREFETCH, NO_PINNED, NO_CACHE, N_JOBS };
+    static leat_doctor_result r;
+    static leat_facts f;
+    static struct applying rows[N_JOBS];
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 };
+    leat_diagnosis d;
+    leat_error err = { 0 };
+    int32_t at[N_JOBS] = { 0 };
+    open_job(&arm, &out, &f, &d);
+    d.verdict = (leat_verdict){ .kind = LEAT_VERDICT_INPUT_BOUND };
+    for (int i = 0; i < N_JOBS; i++) {
+        static leat_facts of;
+        of = f;
+        of.pageable = i != NO_PINNED;
+        of.n_stages = i == NO_CACHE ? 0 : f.n_stages;
+        rows[i].of = &r;
+        const leat_suggest_about about = { .config = arm.config,
+                                           .arm = &arm,
+                                           .facts = &of,
+                                           .diagnosis = &d,
+                                           .batch_size = 64,
+                                           .prefetch = i == NO_PREFETCH ? 2 : 0,
+                                           .run_ns = 1,
+                                           .until_ns = 1,
+                                           .progress = note_row,
+                                           .user = &rows[i] };
+        memset(&r, 0, sizeof r);
+        assert_int_equal(leat_suggest(&about, &r, &err), LEAT_OK);
+        assert_int_equal(rows[i].n_rows, leat_suggest_most());
+        while (i != ALL && at[i] < rows[i].n_rows && rows[i].n[at[i]] == rows[ALL].n[at[i]])
+            at[i]++; /* the row that does not apply */
+    }
+    assert_true(at[NO_PREFETCH] < at[NO_PINNED]);
+    assert_true(at[NO_PINNED] < at[NO_CACHE]);
+    assert_true(at[NO_CACHE] < leat_suggest_most());
     leat_arm_close(&arm);
 }
 

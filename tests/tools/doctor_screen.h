@@ -16,9 +16,17 @@ void set_shares(const double *shares);
 /* Adds a text of evidence. */
 void explain(const char *name, const char *text);
 
-/* The result as a screen; until the next call. */
-const char *screen_of(const char *path, const leat_config *config);
-/* Fails if it has more than 40 lines or 80 columns. */
+/* Diffs of r's suggestions, of a config's text; NULL: none. `set`: a value of the command line; NULL: none. */
+void make_diffs(const char *path, const char *text, const char *set,
+                leat_doctor_diff diffs[LEAT_DOCTOR_MAX_SUGGESTIONS]);
+void free_diffs(leat_doctor_diff diffs[LEAT_DOCTOR_MAX_SUGGESTIONS]);
+
+/* The result as a screen, with the text of its config (NULL: it has no diffs); until the next call. */
+const char *screen_of(const char *path, const char *text);
+const char *screen_with_set(const char *path, const char *text, const char *set);
+/* Bytes of the diff that a text begins with; 0: it does not. */
+size_t diff_length(const char *text);
+/* Fails if it has more than 40 lines or 80 columns, besides diffs. */
 void expect_a_screen(const char *text);
 
 /* A config called x.yaml; close it. */

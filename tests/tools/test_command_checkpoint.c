@@ -80,6 +80,82 @@ TEST(a_cut_checkpoint_is_said_aloud)
                       "step-000000030.safetensors");
 }
 
+/* The files of the steps after a checkpoint are of another run than the one that goes on from it. */
+TEST(a_branch_gets_its_own_folder)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 3 --set train.checkpoint.best=loss"));
+    for (int folder_as = 0; folder_as < 2; folder_as++) {
+        expect_failure(shell(TRAIN "--checkpoint c --resume=%s/step-000000015.safetensors "
+                                   "--set train.checkpoint.keep=1",
+                             folder_as ? "./c" : "c"),
+                       2, "--checkpoint c: the folder has checkpoints of later steps than");
+        expect_in(err, "step-000000015.safetensors, up to 45");
+        expect_files("c", "best.safetensors step-000000015.safetensors step-000000030.safetensors "
+                          "step-000000045.safetensors");
+    }
+    expect_success(shell("mkdir d && cp c/best.safetensors d"));
+    expect_failure(shell(TRAIN "--checkpoint d --resume=c/step-000000015.safetensors "
+                               "--set train.checkpoint.best=loss"),
+                   2, "--checkpoint d: the folder has best.safetensors of another run");
+    expect_success(shell("rm d/best.safetensors; " TRAIN "--checkpoint d "
+                         "--resume=c/step-000000015.safetensors --set train.checkpoint.best=loss"));
+    expect_success(shell(TRAIN "--checkpoint c --resume=c/step-000000045.safetensors --epochs 4 "
+                               "--set train.checkpoint.best=loss"));
+}
+
+/* Newer files that were passed over are no reason to delete the one just written. */
+TEST(damaged_checkpoints_do_not_take_the_place_of_new_ones)
+{
+    train_straight();
+    expect_success(shell(TRAIN "--steps 14 --checkpoint c --set "
+                               "'train.checkpoint={every_steps: 4, keep: 0}'"));
+    expect_success(
+        shell("truncate -s 5 c/step-000000012.safetensors c/step-000000014.safetensors"));
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume=c --steps 1 --set train.checkpoint.keep=1"));
+    expect_in(err, "goes on from c/step-000000008.safetensors, after 8 steps");
+    expect_files("c", "step-000000009.safetensors step-000000012.safetensors "
+                      "step-000000014.safetensors");
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume --save x.st --set train.checkpoint.keep=1"));
+    expect_in(err, "goes on from c/step-000000009.safetensors, after 9 steps");
+    expect_straight();
+    expect_files("c", "step-000000030.safetensors");
+}
+
+/* What comes before an evaluation that fails is kept, and the evaluation is made when the run goes on. */
+TEST(a_damaged_evaluation_loses_no_epoch)
+{
+    static const char best[] = "--checkpoint c --set train.checkpoint.best=loss";
+    train_straight();
+    expect_success(shell("cp y-00000-of-00001.tfrecord y.good; printf zzzz | dd "
+                         "of=y-00000-of-00001.tfrecord bs=1 seek=30000 conv=notrunc"));
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(shell(TRAIN "%s --save x.st %s", best, again ? "--resume" : ""), 1);
+        expect_in(err, "eval: ");
+        if (!again)
+            expect_in(err, "all updates before the evaluation are in c/step-000000015.safetensors");
+        expect_files("c", "step-000000015.safetensors");
+        expect_success(shell("$L train x.yaml -q --steps 1 --restore x.st --set 'train.model=["
+                             "conv2d: {filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, "
+                             "flatten, dense: 10]' --set eval-"));
+    }
+    expect_success(
+        shell("mv y.good y-00000-of-00001.tfrecord; " TRAIN "%s --save x.st --resume", best));
+    expect_in(out, "evaluation that the last run did not finish: loss ");
+    expect_straight();
+    expect_success(shell("test -s c/best.safetensors"));
+}
+
+/* An evaluation for which there is not enough memory is refused before the first step. */
+TEST(memory_for_the_evaluation_is_asked_for_first)
+{
+    make_pipeline();
+    expect_failure(shell(TRAIN "--checkpoint c --set eval.engine.memory=1"), 1,
+                   "eval: this pipeline needs at least ");
+}
+
 /* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
 TEST(what_is_no_file_is_passed_over)
 {
@@ -121,11 +197,81 @@ TEST(accumulation_is_not_cut)
     expect_in(err, "the last batches changed no weight: they are only a part of those");
     expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --steps 10 --set "
                                "train.checkpoint.every_steps=1"));
-    expect_in(err, "there is no checkpoint of them");
+    expect_in(err, "the last checkpoint is from before them");
     expect_files("c", "step-000000004.safetensors step-000000008.safetensors");
     expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --resume --save x.st"));
     expect_in(err, "after 8 steps");
     expect_straight();
+}
+
+/* Rows for this many batches of two, the last one of one row, and a config with evaluations that decide. */
+static void make_rows(int batches, int accumulate)
+{
+    expect_success(shell(
+        "s='{csv: {files: r.csv, features: {image: [a, b], label: {columns: label, type: "
+        "int64}}}}'; "
+        "(echo a,b,label; for i in $(seq %d); do echo $((i * 7 %% 11)),$((i * 5 %% 13)),$((i %% "
+        "2)); "
+        "done) >r.csv; printf '%%s\\n' \"source: $s\" 'pipeline: [shuffle: {seed: 1}, batch: 2]' "
+        "'train: {accumulate: %d, checkpoint: {best: loss}, average: ema, model: [dense: 4, "
+        "batch_norm, relu, dropout: 0.2, dense: 2], loss: softmax_cross_entropy, optimizer: adam}' "
+        "\"eval: {source: $s, pipeline: [batch: 8]}\" >r.yaml; rm -rf c d x.st straight.st",
+        2 * batches - 1, accumulate));
+}
+
+#define ROWS "$L train r.yaml -q --checkpoint %s --resume --save %s --epochs %d "
+
+/* A run of whatever length ends with a checkpoint of its last update, from which it is finished, or goes on with more epochs
+ * to the weights of a straight run; so do parts of it by --steps. */
+static void check_length(int batches, int accumulate, int epochs)
+{
+    const int n = batches * epochs, last = n - n % accumulate;
+    make_rows(batches, accumulate);
+    expect_success(
+        shell(ROWS "&& test -e c/step-%09d.safetensors", "c", "straight.st", epochs, last));
+    for (int again = 0; again < 2; again++) {
+        expect_success(shell("ls c/step* >before && " ROWS "&& ls c/step* | cmp before && cmp "
+                             "straight.st x.st",
+                             "c", "x.st", epochs));
+        expect_in(err, "the run is finished: c/step-");
+    }
+    for (int left = n; left > 0; left -= (accumulate + 1) / accumulate * accumulate)
+        expect_success(shell(ROWS "--steps %d", "d", "x.st", epochs, accumulate + 1));
+    expect_success(shell(ROWS "&& cmp straight.st x.st && cmp c/best.safetensors "
+                              "d/best.safetensors && ls d/step* | tail -1 | grep -q %09d",
+                         "d", "x.st", epochs, last));
+    expect_success(shell("rm -rf d; " ROWS, "d", "straight.st", epochs + 1));
+    expect_success(shell(ROWS "&& cmp straight.st x.st && cmp c/best.safetensors "
+                              "d/best.safetensors",
+                         "c", "x.st", epochs + 1));
+}
+
+TEST(a_run_ends_with_its_last_update)
+{
+    for (int accumulate = 1; accumulate <= 4; accumulate++)
+        for (int epochs = 1; epochs <= 3; epochs++)
+            check_length(4 + (accumulate + epochs) % 4, accumulate, epochs);
+}
+
+/* Where train.stop or a damaged evaluation ends it, too; a part without an update says that there is none. */
+TEST(a_run_that_ends_early_has_its_last_update)
+{
+    make_rows(5, 4);
+    expect_success(shell(ROWS "--set 'train.stop={patience: 1, min_delta: 100}' && test -e "
+                              "c/step-000000008.safetensors",
+                         "c", "straight.st", 9));
+    expect_success(shell(ROWS "--set 'train.stop={patience: 1, min_delta: 100}' && cmp straight.st "
+                              "x.st",
+                         "c", "x.st", 9));
+    expect_in(out, "no better");
+    make_rows(5, 4);
+    assert_int_equal(shell("cp r.csv s.csv; echo 1,2 >>s.csv; " ROWS "--set "
+                           "eval.source.csv.files=s.csv",
+                           "c", "x.st", 1),
+                     1);
+    expect_in(err, "all updates before the evaluation are in c/step-000000004.safetensors");
+    expect_success(shell(ROWS, "d", "x.st --steps 3", 1));
+    expect_in(err, "and there is no checkpoint of them");
 }
 
 TEST(wrong_uses_are_explained)
@@ -139,12 +285,44 @@ TEST(wrong_uses_are_explained)
     expect_failure(shell(TRAIN "--checkpoint c --resume --set train.optimizer=sgd"), 1,
                    "has 'optimizer adam' where the config has 'optimizer sgd'");
     expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2, "batch");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch=16"), 2,
+                   "or their spelling (`batch: 4` or `batch: {size: 4}`, also by --set) differ");
     expect_failure(shell(TRAIN "--checkpoint d --device sim"), 2, "simulated");
     expect_success(shell(TRAIN "--checkpoint c --resume"));
     expect_failure(shell(TRAIN "--checkpoint c --resume --epochs 1"), 2, "give more --epochs");
     expect_success(shell(TRAIN "--checkpoint c --resume --epochs 3"));
     expect_success(shell(TRAIN "--resume=c --steps 1 --epochs 4"));
     expect_success(shell(TRAIN "--resume c/step-000000030.safetensors --steps 1 --epochs 3"));
+}
+
+/* --save replaces neither what the folder keeps nor weights that the run begins with or that another program wrote. */
+TEST(saving_replaces_no_other_weights)
+{
+    static const char *const kept[] = { "c/best.safetensors", "./c/step-000000003.safetensors",
+                                        "best.link" };
+    static const char foreign[] = "{\"__metadata__\":{\"format\":\"pt\"}}";
+    make_pipeline();
+    expect_success(shell(
+        TRAIN
+        "--checkpoint c --steps 3 --save w.st && cp c/step* c.st && : >c/best.safetensors && ln -s "
+        "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
+        ">foreign.st && mkdir was && cp foreign.st w.st was",
+        (unsigned)strlen(foreign), foreign));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss "
+                                   "--save %s",
+                             kept[i]),
+                       2, "is a file that --checkpoint keeps in its folder");
+    expect_failure(shell(TRAIN "--save foreign.st"), 2,
+                   "foreign.st: exists and is not a file of weights that leat wrote");
+    expect_failure(shell(TRAIN "--set train.weights.file=w.st --save ./w.st"), 2,
+                   "--save: ./w.st is an input and would be overwritten: choose another name");
+    expect_failure(shell(TRAIN "--set train.weights=w.st --save w.st"), 2, "w.st is an input");
+    expect_failure(shell(TRAIN "--resume=c.st --save c.st"), 2, "c.st is an input");
+    expect_success(shell("cmp foreign.st was/foreign.st && cmp w.st was/w.st && cmp c.st "
+                         "c/step-000000003.safetensors && test ! -s c/best.safetensors"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --save c/last.safetensors"));
+    expect_success(shell(TRAIN "--restore w.st --save w.st && rm -r was best.link *.st"));
 }
 
 /* A job that is started again until it succeeds comes to its end, with all that was asked for. */
@@ -185,6 +363,17 @@ TEST(a_rest_that_is_masked_goes_on)
         shell("rm -rf c x.st");
         expect_success(shell(train, "c", "x.st", first));
         expect_success(shell(train, "c", "x.st", "--resume"));
+        expect_straight();
+    }
+    /* Masked batches make no part of an update, of which the first one is the last. */
+    expect_success(
+        shell("rm -rf c x.st; sed 's/batch: 2/batch: 1/; s/model/accumulate: 2, model/' "
+              "m.yaml >a.yaml; printf 'a,b,label\\n1,2,0\\n2,1,1\\n3,4,1\\n4,3,\\n' >m.csv; "
+              "$L train a.yaml -q --save straight.st"));
+    for (int again = 0; again < 2; again++) {
+        expect_success(shell("$L train a.yaml -q --checkpoint c --resume --save x.st"));
+        expect_in(err, again ? "goes on from c/step-000000002.safetensors" : "begins at the first");
+        expect_in(err, "the last checkpoint is from before them");
         expect_straight();
     }
     expect_success(shell("sed -i 's/,[01]$/,/' m.csv; rm -rf c x.st"));
@@ -300,10 +489,17 @@ TEST(a_full_disk_does_not_stop_saving)
 TEST(a_full_disk_does_not_stop_the_run)
 {
     make_pipeline();
-    assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN "--checkpoint c"), 1);
-    expect_in(err, "cannot write a checkpoint, the run goes on: ");
-    expect_in(out, "\n    2/2 ");
-    expect_files("c", "*");
+    for (int accumulate = 1; accumulate <= 4; accumulate += 3) { /* 30 steps are no multiple of 4 */
+        assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN
+                               "--checkpoint c --set train.accumulate=%d",
+                               accumulate),
+                         1);
+        expect_in(err, "cannot write a checkpoint, the run goes on: ");
+        expect_in(out, "\n    2/2 ");
+        if (accumulate > 1)
+            expect_in(err, "the checkpoint of the last update could not be written");
+        expect_files("c", "*");
+    }
 }
 
 TEST_FIXTURE(NULL, remove_all)

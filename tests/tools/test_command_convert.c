@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_convert.c: `leat convert` and `leat index`: bytes, bad input, full disks, many writers. */
-#include "fixtures/command_fixture.h"
+#include "fixtures/disturb.h"
+
+#include <errno.h>
+
 #include "fixtures/sanitized.h"
 #include "formats/example.h"
 #include "formats/tfrecord.h"
@@ -60,6 +63,50 @@ TEST(parts_are_hidden)
     expect_failure(shell("touch .y.part && $L convert images images -o y"), 1, ".y.part");
     expect_success(shell("rm .y.part && ls -A | grep -c y || true"));
     assert_int_equal(atoi(out), 0);
+}
+
+/* A text of the user that only has the name. */
+TEST(labels_of_no_set_stay)
+{
+    static const char *const ways[] = { "images images", "images images --part 2/2 --shards 2",
+                                        "tfrecord w-*.tfrecord" };
+    expect_success(
+        shell("$L convert images images -o w --shards 2 -q && echo notes >y-labels.txt"));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_failure(shell("$L convert %s -o y -q", ways[i]), 2,
+                       "y-labels.txt: exists and belongs to no set of records");
+        expect_success(shell("grep -q notes y-labels.txt"));
+        assert_int_equal(count_files("y*") + count_files(".y*"), 1);
+    }
+    expect_success(
+        shell("rm y-labels.txt && for i in 1 2; do $L convert images images -o y -q; done; "
+              "rm y-manifest.json; $L convert images images -o y -q && rm y* w*"));
+}
+
+/* One that gives less than was asked for, as over FUSE, ends no file. */
+TEST(short_reads)
+{
+    expect_success(
+        shell("$L convert images images -o x --shards 2 -q; "
+              "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+              " LEAT_FAULT_READ=300 $L convert images images -o y --shards 2 -q && for i "
+              "in 0 1; do cmp x-0000$i-of-00002.tfrecord y-0000$i-of-00002.tfrecord || "
+              "exit 1; done; rm x* y*"));
+}
+
+/* Where the file system has no locks, a single process works all the same. */
+TEST(without_locks)
+{
+    static const int missing[] = { ENOSYS, EOPNOTSUPP, ENOLCK };
+    static const char convert[] = "$L convert images images -o x -q";
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        expect_success(disturb(convert, "flock", 0, missing[i]));
+        expect_in(err, "fault: flock");
+        expect_success(shell("$L inspect x-*.tfrecord && rm x*"));
+    }
+    expect_failure(disturb(convert, "flock", 0, EIO), 1, "cannot lock .x.part");
+    assert_int_equal(count_files("x*"), 0);
+    expect_success(shell("rm -r .x.part"));
 }
 
 /* docs/json.md promises the order. */
@@ -271,8 +318,8 @@ TEST(what_is_no_image_is_left_out_and_named)
 {
     expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
                          "$L convert images bad -o x --shards 2 --json -q"));
-    expect_in(err, "left out: bad/cross/zz: no image: not JPEG, PNG, WebP, BMP, PGM or PPM\n"
-                   "left out: bad/ring/00: no image: not JPEG, PNG, WebP, BMP, PGM or PPM\n"
+    expect_in(err, "left out: bad/cross/zz: no image: not JPEG, PNG, WebP, BMP, binary PGM or PPM\n"
+                   "left out: bad/ring/00: no image: not JPEG, PNG, WebP, BMP, binary PGM or PPM\n"
                    "left out: 1 file directly in bad, outside of any class folder: bad/top\n");
     json_t *json = parse_out();
     assert_int_equal(number(json, "images"), 240);

@@ -117,6 +117,45 @@ TEST(a_stopped_run_decides_the_same)
     }
 }
 
+/* In the folder in which a run goes on, the best weights of an earlier epoch are not. */
+TEST(best_weights_are_named_where_they_are)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set train.checkpoint.best=loss"));
+    expect_in(out, " in epoch 1, in c/best.safetensors");
+    for (int folder_as = 0; folder_as < 2; folder_as++) {
+        expect_success(shell(TRAIN "--checkpoint %c --resume=c/step-000000015.safetensors "
+                                   "--json x.json --set train.checkpoint.best=loss "
+                                   "--set train.optimizer.adam.learning_rate=0 --epochs 2",
+                             "dc"[folder_as]));
+        expect_in(out, folder_as ? " in epoch 1, in c/best.safetensors" : " in epoch 1, not in d;");
+        json_t *json = read_json("x.json");
+        const json_t *best = json_object_get(json, "best");
+        assert_int_equal(number(best, "epoch"), 0);
+        if (folder_as)
+            assert_string_equal(json_string_value(json_object_get(best, "file")),
+                                "c/best.safetensors");
+        else
+            assert_true(json_is_null(json_object_get(best, "file")));
+        json_decref(json);
+    }
+}
+
+/* A signal comes while the evaluation runs and no checkpoint can be written: it still decides. */
+TEST(a_signal_between_updates_loses_no_decision)
+{
+    static const char train[] = TRAIN "--set train.accumulate=4 --checkpoint c "
+                                      "--set train.checkpoint='{every_steps: 4, best: loss}' ";
+    make_pipeline();
+    expect_success(shell("sed -i '/center_crop/s/decode_jpeg,/decode_jpeg, {sleep: {ms: 20}},/' "
+                         "x.yaml; env --default-signal=TERM %s & p=$!; until ls "
+                         "c/step-000000012* >ls.log 2>&1; do sleep 0.02; kill -0 $p || exit 1; "
+                         "done; sleep 0.2; kill -TERM $p; wait $p; test $? = 143",
+                         train));
+    expect_success(shell("%s --resume --steps 4", train));
+    expect_success(shell("test -s c/best.safetensors"));
+}
+
 /* Without its checkpoints they are no less the weights of another run. */
 TEST(best_weights_of_another_run_stay)
 {
@@ -150,10 +189,25 @@ TEST(a_killed_run_decides_the_same)
 TEST(a_missing_evaluation_is_made_first)
 {
     make_pipeline();
-    expect_success(shell(TRAIN "--checkpoint c --steps 15"));
-    expect_success(
-        shell(TRAIN "--checkpoint c --resume --epochs 2 --set train.checkpoint.best=loss"));
+    expect_success(shell(TRAIN "--checkpoint c --steps 15 --log xl"));
+    expect_success(shell("sed -i 's/\"eval_loss\": [^,]*,/\"eval_loss\": null,/' xl/log.jsonl"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --epochs 2 --log xl --json x.json "
+                               "--set train.checkpoint.best=loss"));
     expect_in(out, "evaluation that the last run did not finish: loss ");
+    json_t *json = read_json("x.json");
+    const json_t *owed = epoch(json, 0);
+    assert_int_equal(json_array_size(json_object_get(json, "epochs")), 2);
+    assert_int_equal(number(owed, "epoch") + number(owed, "steps") + number(owed, "samples"), 0);
+    assert_true(json_is_null(json_object_get(owed, "loss")));
+    assert_true(real(owed, "eval_loss") > 0 &&
+                real(json, "best_eval_accuracy") >= real(owed, "eval_accuracy"));
+    assert_true(json_is_true(json_object_get(owed, "best")));
+    json_decref(json);
+    expect_success(shell("$L plot xl -o x.svg --y epoch/loss,eval_loss --json"));
+    json = parse_out();
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(number(json_array_get(json_object_get(json, "curves"), i), "points"), 2);
+    json_decref(json);
     expect_success(shell("rm c/best.safetensors"));
     expect_success(shell(TRAIN "--resume=c/step-000000015.safetensors --checkpoint d --epochs 1 "
                                "--set train.checkpoint.best=loss"));

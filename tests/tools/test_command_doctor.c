@@ -2,6 +2,7 @@
  *
  * test_command_doctor.c: `leat doctor`: its screen, its JSON and its exit codes. */
 #include "base/check.h" /* names the sanitizers */
+#include "doctor_screen.h"
 #include "fixtures/command_pipeline.h"
 
 static int prepare(void **state)
@@ -21,11 +22,12 @@ static size_t width_of(const char *line, size_t n)
     return width;
 }
 
-/* The last output has no line beyond 80 columns. Returns how many lines it has. */
+/* The last output has no line beyond 80 columns, besides diffs. Returns how many other lines it has. */
 static int expect_narrow(void)
 {
     int lines = 0;
     for (const char *at = out; *at; lines++) {
+        at += diff_length(at);
         const size_t n = strcspn(at, "\n");
         if (width_of(at, n) > 80)
             fail_msg("wider than 80 columns: %.*s", (int)n, at);
@@ -133,10 +135,9 @@ TEST(json_has_what_a_report_needs)
     json_array_foreach(json_object_get(json, "suggestions"), i, one)
     {
         assert_true(json_is_array(json_object_get(one, "set")));
-        assert_true(json_is_array(json_object_get(one, "lines")));
-        if (json_array_size(json_object_get(one, "set")))
-            assert_int_equal(json_array_size(json_object_get(one, "write")),
-                             json_array_size(json_object_get(one, "set")));
+        const char *const diff = json_string_value(json_object_get(one, "diff"));
+        assert_true(diff && (!*diff) == (json_array_size(json_object_get(one, "set")) == 0));
+        assert_string_equal(json_string_value(json_object_get(one, "diff_note")), "");
         assert_true(real(one, "predicted_step_ms") > 0 && real(one, "gain") > 0);
         assert_true(json_is_null(json_object_get(one, "right")));
     }
@@ -146,55 +147,41 @@ TEST(json_has_what_a_report_needs)
     json_decref(json);
 }
 
-/* What to write is said of the file: a value of --set does not stand there. */
-TEST(what_to_write_is_of_the_file)
+/* The diff is of the file: a value of --set does not stand there. A pipe is read once. */
+TEST(the_diff_is_of_the_file)
 {
-    size_t i, n = 0;
-    json_t *json =
-               doctor_json("--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' "
-                           "--set pipeline.prefetch.batches=0 "
-                           "--set 'pipeline.map.ops=[{sleep: 2}, decode_jpeg, {resize: [8, 8]}, "
-                           "normalize]'"),
-           *one;
-    json_array_foreach(json_object_get(json, "suggestions"), i, one)
-    {
-        const char *set = json_string_value(json_array_get(json_object_get(one, "set"), 0));
-        if (!set || strcmp(set, "pipeline.prefetch.batches=2") != 0)
-            continue;
-        n++;
-        assert_string_equal(
-            json_string_value(json_array_get(json_object_get(one, "write"), 0)),
-            "in the list `pipeline`, in `prefetch`, `batches: 2` is there already: leave out what "
-            "overrides it");
-    }
-    const char *verdict =
-        json_string_value(json_object_get(json_object_get(json, "verdict"), "class"));
-    char *const in_vain = json_dumps(json_object_get(json, "tried_without_gain"), 0);
-    const bool none = !strcmp(verdict, "environment"); /* then nothing is tried */
-    assert_true(n == !none || (!unit_judges_times() && strstr(in_vain, "prefetch.batches=2")));
-    free(in_vain);
-    json_decref(json);
-}
-
-/* Lines that take the place of a map are made of its ops, here of those of --set. They are shown where decoding limits
- * the job, if nobody else has the cores and the few samples that are timed show it; otherwise this test is skipped, and
- * test_doctor_change.c has it of a result made there. */
-TEST(lines_of_set_are_told)
-{
-    expect_success(shell("$L doctor x.yaml -q --quick --rounds 2 --steps 100 --device "
-                         "'sim:{kernel_min_ns: 100, launch_ns: 1}' --set 'pipeline.map.ops=["
-                         "decode_jpeg, {random_crop: {size: [16, 16], pad: 3}}, normalize]'"));
-    const bool shown = strstr(out, "in place of the") != NULL;
-    if (shown) {
-        expect_in(out, "with the values of --set");
-        expect_in(out, "- cache\n");
-    }
-    expect_success(shell("$L doctor x.yaml -q --quick --rounds 2 --steps 100 --device "
-                         "'sim:{kernel_min_ns: 100, launch_ns: 1}'"));
-    assert_null(strstr(out, "with the values of --set"));
-    if (!shown) {
-        print_message("no lines were suggested: decoding does not limit this run\n");
-        skip();
+    static const char job[] = "--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' --rounds 2 "
+                              "--steps 6 -q --json --set pipeline.prefetch.batches=0 --set "
+                              "'pipeline.map.ops=[{sleep: 2}, decode_jpeg, {resize: [8, 8]}, "
+                              "normalize]'";
+    for (int piped = 0; piped < 2; piped++) {
+        size_t i, n = 0;
+        expect_success(piped ? shell("mkfifo p.yaml && (cat x.yaml >p.yaml &) && timeout 60 $L "
+                                     "doctor p.yaml %s",
+                                     job)
+                             : shell("$L doctor x.yaml %s", job));
+        json_t *const json = parse_out(), *one;
+        json_array_foreach(json_object_get(json, "suggestions"), i, one)
+        {
+            const char *const set =
+                                  json_string_value(json_array_get(json_object_get(one, "set"), 0)),
+                              *const diff = json_string_value(json_object_get(one, "diff")),
+                              *const note = json_string_value(json_object_get(one, "diff_note"));
+            if (!set || strcmp(set, "pipeline.prefetch.batches=2") != 0)
+                continue;
+            n++;
+            assert_non_null(strstr(diff, "{sleep: 2}"));
+            assert_null(strstr(diff, "+  - prefetch"));
+            assert_non_null(strstr(note, "with the other values of the command line, as measured"));
+            assert_int_equal(strstr(note, "it came through a pipe") != NULL, piped);
+        }
+        const char *const verdict =
+            json_string_value(json_object_get(json_object_get(json, "verdict"), "class"));
+        char *const in_vain = json_dumps(json_object_get(json, "tried_without_gain"), 0);
+        const bool none = !strcmp(verdict, "environment"); /* then nothing is tried */
+        assert_true(n == !none || (!unit_judges_times() && strstr(in_vain, "prefetch.batches=2")));
+        free(in_vain);
+        json_decref(json);
     }
 }
 

@@ -4,6 +4,7 @@
  * other and with their sums. */
 #include <math.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 #include "leat/leat.h"
 
@@ -156,7 +157,7 @@ TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
         expect_in(out, "60\n");
     }
     expect_failure(shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
-                   "eval: only the rows of rank 0 of 2 would be evaluated");
+                   "eval: this plan has only the rows of rank 0 of 2: leave out engine.ranks");
 }
 
 TEST_WITH(eval_prints_tables, NULL, clean)
@@ -340,6 +341,19 @@ TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
     expect_success(shell("$L predict n.yaml --weights n.st | tail -1"));
     expect_in(out, "n.csv, line 65 (record 63, ");
     expect_failure(shell("$L predict n.yaml --weights n.st n.csv"), 1, "n.csv: this is no image");
+    for (int eval = 0; eval < 2; eval++) { /* values that are not finite, and outputs */
+        const char *const command = eval ? "eval" : "predict";
+        assert_int_equal(shell("sed '9s/^[^,]*/nan/' n.csv >z.csv; $L %s n.yaml --weights n.st "
+                               "--set eval.source.csv.files=z.csv",
+                               command),
+                         1);
+        expect_in(err, ": z.csv, line 9 (record 7, ");
+        assert_int_equal(shell("sed '9s/^[^,]*/3e38/' n.csv >z.csv; $L %s n.yaml --weights n.st "
+                               "--set eval.source.csv.files=z.csv",
+                               command),
+                         1);
+        expect_in(err, ": batch 1: the model's output for row 2 is not a finite number");
+    }
     expect_failure(shell("$L export n.yaml --weights n.st --onnx n.st"), 2,
                    "--onnx: n.st: exists and is not an ONNX file");
     expect_success(shell("$L export n.yaml --weights n.st --onnx n.onnx && $L export n.yaml "
@@ -541,6 +555,24 @@ TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
     }
 }
 
+/* Several outputs of binary_cross_entropy are as many yes or no. */
+TEST_WITH(each_yes_or_no_has_a_label, NULL, clean)
+{
+    expect_success(shell(
+        "printf 'a,b,c,d\\n1,0,1,1\\n2,1,0,1\\n3,0,0,1\\n' >k.csv; printf 'x\\ny\\n' >2.txt; "
+        "printf 'x\\ny\\nz\\n' >3.txt; echo 'source: {csv: {files: k.csv, features: {x: {columns: "
+        "[a]}, label: {columns: [b, c, d]}}}}\npipeline: [{batch: 2}]\ntrain: {input: x, model: "
+        "[{dense: 3}], loss: binary_cross_entropy}' >k.yaml"));
+    expect_success(shell("$L train k.yaml -q --save k.st"));
+    expect_success(shell("$L eval k.yaml --section train --weights k.st --labels 3.txt --json"));
+    json_t *const json = parse_out();
+    const json_t *const last = json_array_get(json_object_get(json, "classes"), 2);
+    assert_string_equal(json_string_value(json_object_get(last, "name")), "z");
+    json_decref(json);
+    expect_failure(shell("$L eval k.yaml --section train --weights k.st --labels 2.txt"), 1,
+                   "--labels 2.txt has 2 names, but the model has 3 classes");
+}
+
 TEST_WITH(lists_of_classes_in_another_order_are_refused, NULL, clean)
 {
     expect_success(shell(
@@ -573,5 +605,29 @@ TEST_WITH(names_are_those_of_a_pattern, NULL, clean)
     expect_in(out, "triangle");
     assert_null(strstr(out, " a "));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* What `leat train` evaluates, `leat eval` does, too: a training step on such batches takes more than there is. */
+TEST_WITH(evaluation_takes_no_memory_of_training, NULL, clean)
+{
+    static const char how[] =
+        "--set 'train.model=[conv2d: {filters: 64, kernel: 1}, batch_norm, relu, conv2d: {filters: "
+        "64, kernel: 1}, batch_norm, relu, global_avg_pool, dense: 10]' --set "
+        "eval.pipeline.batch.size=4000";
+    make_pipeline();
+    expect_success(shell("ulimit -d 600000; $L train x.yaml -q --steps 2 --save x.st %s", how));
+    expect_success(shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s", how));
+    expect_success(
+        shell("ulimit -d 600000; $L predict x.yaml --weights x.st %s images/ring/*.jpg", how));
+    expect_failure(
+        shell("ulimit -d 600000; $L train x.yaml -q --set pipeline.batch.size=4000 %s", how), 1,
+        "training needs ");
+    expect_failure(
+        shell("ulimit -d 600000; $L eval x.yaml -q --weights x.st %s --set "
+              "eval.pipeline.batch.size=16 --set 'train.model=[flatten, dense: 300000, dense: 10]'",
+              how),
+        1, "evaluation needs ");
+}
+#endif
 
 SUITE_FIXTURE(make_images, command_remove_folder)

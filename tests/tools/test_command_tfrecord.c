@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_tfrecord.c: `leat convert tfrecord`, and what other commands do with compressed files. */
+#include <math.h>
+
 #include "fixtures/command_fixture.h"
 #include "fixtures/compressed.h"
+#include "fixtures/engine_fixture.h"
+#include "formats/example.h"
 
 /* Writes a compressed twin of a file of the folder. */
 static int pack(const char *from, const char *to, int zlib)
@@ -51,6 +55,8 @@ TEST(names_of_classes_are_kept)
     expect_success(shell("$L convert tfrecord xs-*.tfrecord -o xp --part 1/2 -q && "
                          "$L convert tfrecord xs-*.tfrecord -o xp --part 2/2 -q && "
                          "$L convert finish -o xp -q && cmp xs-labels.txt xp-labels.txt"));
+    expect_success(shell("$L convert images set -o xi --shards 2 --part 2/2 -q --json | "
+                         "grep -q '\"labels\": null'")); /* the first part has them */
     /* Two sets with the same names, with other ones, and one without. */
     expect_success(shell("$L convert tfrecord xs-*.tfrecord xt-*.tfrecord -o xu --shards 1 -q && "
                          "cmp xs-labels.txt xu-labels.txt"));
@@ -218,6 +224,40 @@ TEST(other_commands)
               "EOF"));
     expect_success(shell("$L plan x.yaml"));
     expect_in(out, "leat convert tfrecord");
+}
+
+/* The numbers that the text of `leat inspect` has, too: whole ones with all digits, and what is no number in its place. */
+TEST(inspect_json_has_the_numbers_of_its_text)
+{
+    static const int64_t ids[] = { 1234567891, 1 };
+    static const float floats[] = { NAN, 0.5F };
+    char path[128];
+    leat_format_error error;
+    snprintf(path, sizeof path, "%s/xn.tfrecord", folder);
+    record_writer to = open_records(path);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &ids[i], 1, &error), 0);
+        assert_int_equal(leat_example_add_floats(to.builder, "v", floats, 2, &error), 0);
+        put_record(&to);
+    }
+    close_records(&to);
+    expect_success(shell("$L inspect xn.tfrecord"));
+    expect_in(out, "1,234,567,891");
+    expect_success(shell("$L inspect xn.tfrecord --json"));
+    json_t *json = parse_out();
+    const json_t *const features = json_object_get(json, "features");
+    const json_t *numbers = json_object_get(json_array_get(features, 0), "numbers");
+    assert_int_equal(json_integer_value(json_object_get(numbers, "max")), 1234567891);
+    numbers = json_object_get(json_array_get(features, 1), "numbers");
+    assert_true(json_number_value(json_object_get(numbers, "min")) == 0.5);
+    assert_true(json_number_value(json_object_get(numbers, "max")) == 0.5);
+    json_decref(json);
+    expect_success(shell("$L inspect xn.tfrecord --record 0 --json"));
+    json = parse_out();
+    const json_t *const v = json_array_get(json_object_get(json, "fields"), 1);
+    assert_int_equal(json_array_size(json_object_get(v, "values")), 2);
+    assert_true(json_is_null(json_array_get(json_object_get(v, "values"), 0)));
+    json_decref(json);
 }
 
 /* Up to its damage a compressed file is read. */

@@ -211,7 +211,14 @@ TEST(a_marker_is_for_its_own_set)
     expect_success(shell("$L inspect 'xy-*.tfrecord' && cp xy-00000-of-00003.tfrecord x-other && "
                          "$L inspect x-other"));
     expect_success(shell("touch xy.incomplete"));
-    expect_failure(shell("$L inspect xy-00002-of-00003.tfrecord"), 1, "this set is incomplete");
+    static const char *const readers[] = { "inspect xy-00002-of-00003.tfrecord",
+                                           "convert tfrecord 'xy-*.tfrecord' -o z",
+                                           "convert tfrecord xy-manifest.json -o z",
+                                           "index --check 'xy-*.tfrecord'",
+                                           "index 'xy-*' --manifest z-manifest.json" };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        expect_failure(shell("$L %s", readers[i]), 1, "this set is incomplete");
+    assert_int_equal(count_files("z*") + count_files(".z*"), 0);
     expect_success(shell("rm x*"));
 }
 

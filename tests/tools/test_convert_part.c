@@ -15,24 +15,30 @@ static const char calls[] = "rename unlink mkdir rmdir linkat";
 /* Shards under the final names that are those of a set. */
 static int shards_like(const char *set)
 {
-    expect_success(shell("n=0; for f in %s-*-of-00009.tfrecord; do cmp -s x-${f#%s-} $f && "
-                         "n=$((n + 1)); done; echo $n",
-                         set, set));
+    expect_success(shell("LC_ALL=C md5sum -c %s.sums 2>&1 | grep -c ': OK' || true", set));
     return atoi(out);
+}
+
+/* Old and new files have the same names of classes. */
+static void expect_set(const char *kind)
+{
+    assert_int_equal(shards_like(kind), N_SHARDS);
+    expect_success(shell("cmp x-labels.txt new-labels.txt && $L inspect 'x-*.tfrecord' && "
+                         "sed s/%s-/x-/ %s-manifest.json | cmp - x-manifest.json",
+                         kind, kind));
+    assert_int_equal(count_files(".x.part") + count_files("x.incomplete"), 0);
 }
 
 static void expect_new_set(void)
 {
-    assert_int_equal(shards_like("new"), N_SHARDS);
-    expect_success(shell("cmp x-labels.txt new-labels.txt && $L inspect 'x-*.tfrecord' && "
-                         "sed s/new-/x-/ new-manifest.json | cmp - x-manifest.json && "
-                         "$L index --check x-manifest.json"));
-    assert_int_equal(count_files(".x.part*") + count_files("x.incomplete"), 0);
+    expect_set("new");
+    assert_int_equal(count_files(".x.part*"), 0);
+    expect_success(shell("$L index --check x-manifest.json"));
 }
 
 static void put_old_set(void)
 {
-    expect_success(shell("rm -rf x-* x.* .x.*; for f in old-*; do cp -p $f x-${f#old-}; done"));
+    expect_success(shell("rm -rf x-* x.* .x.*; cp -p kept/* ."));
 }
 
 /* --- the files ----------------------------------------------------------------------------------- */
@@ -156,13 +162,14 @@ TEST(parts_of_tfrecord_files)
     for (size_t k = 0; k < sizeof shards / sizeof *shards * 3; k++) {
         const char *const how = shards[k / 3];
         const int of = numbers[k % 3];
-        expect_success(shell("rm -rf one-* two-*; echo old >two-labels.txt; $L convert tfrecord "
+        expect_success(shell("rm -rf one-* two-*; echo old >two-labels.txt; sed s/new-/two-/ "
+                             "new-manifest.json >two-manifest.json; $L convert tfrecord "
                              "'new-*.tfrecord' -o one %s -q",
                              how));
         for (int i = 0; i < of; i++)
             expect_success(shell("$L convert tfrecord 'new-*.tfrecord' -o two %s -q --part %d/%d",
                                  how, i * 5 % of + 1, of));
-        assert_int_equal(count_files("two-*"), 1);
+        assert_int_equal(count_files("two-*"), 2);
         expect_success(shell("$L convert finish -o two"));
         expect_in(out, "40 records in ");
         expect_success(shell("for f in one-*.tfrecord; do cmp $f two-${f#one-} || exit 1; done; "
@@ -283,6 +290,21 @@ TEST(a_tfrecord_file_grows)
     expect_success(shell("rm -rf in-* .in-*"));
 }
 
+/* The files are renamed by their own conversion after they were listed: some may be of an older set. */
+TEST(a_set_of_tfrecord_files_is_replaced_meanwhile)
+{
+    expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
+    expect_failure(
+        shell("(for i in $(seq 1000); do ls .out.part/out-00000* >/dev/null 2>&1 && break; sleep "
+              "0.02; done; touch in.incomplete) & "
+              "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+              " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=300 $L convert tfrecord "
+              "'in-*.tfrecord' -o out -q --shards 4"),
+        1, "this set is incomplete");
+    assert_int_equal(count_files("out-*") + count_files(".out.part"), 0);
+    expect_success(shell("rm in*"));
+}
+
 /* --- kills and failures --------------------------------------------------------------------------- */
 
 /* Wherever a part is killed, it is run again, and nothing else is lost. */
@@ -340,14 +362,87 @@ static int finish_is_disturbed(int error)
 TEST(finish_is_killed)
 {
     static const int errors[] = { 0, EIO };
-    put_old_set();
-    expect_success(shell("for i in 1 2 3; do $L convert images images -o x " OPTIONS
-                         " --part $i/3; done; mkdir saved; mv .x.part* saved"));
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         const int n_refused = finish_is_disturbed(errors[i]);
         assert_true(errors[i] || n_refused >= N_SHARDS);
     }
-    expect_success(shell("rm -r saved"));
+}
+
+#define FINISH "$L convert finish -o x"
+
+/* As after `finish` was killed at a change of a name. */
+static int kill_finish(int call)
+{
+    put_old_set();
+    expect_success(shell("cp -rp saved/.x.part* ."));
+    return disturb(FINISH, " rename unlink ", call, 0);
+}
+
+/* Runs a part in between: of the same data, of other data, or one that is killed before its end. */
+static int run_part(int part, int kind)
+{
+    char line[160];
+    snprintf(line, sizeof line,
+             "$L convert images images -o x --shards 9 --shuffle %d -q --part %d/3",
+             kind == 1 ? 6 : 5, part);
+    return kind == 2 ? disturb(line, " linkat rename ", 3, 0) : shell("%s", line);
+}
+
+/* `finish` was killed, and a part is run again before it goes on. Files that wait for their names are not touched. */
+TEST(a_part_is_run_before_finish_goes_on)
+{
+    int code = -1, n_refused = 0;
+    for (int call = 1; code != 0; call++)
+        for (int part = 1; part <= 3 && (code = kill_finish(call)) != 0; part++) {
+            assert_true(call < MOST_CALLS);
+            const bool waits = shell("test -e .x.part/parts -a ! -e .x.part/unfinished") == 0;
+            const int ran = run_part(part, (call + part) % 3);
+            if (waits)
+                expect_failure(ran, 1, "`leat convert finish -o x` goes on");
+            n_refused += waits;
+            if (shell(FINISH) != 0)
+                assert_true(strstr(err, "no complete files wait") || strstr(err, "other files") ||
+                            strstr(err, "missing or not complete"));
+            expect_set(waits || shards_like("new") ? "new" : "old");
+        }
+    assert_true(n_refused >= 3 * N_SHARDS);
+}
+
+/* Other hands have touched a part after `finish` was killed: it names nothing more until that part is there again. */
+TEST(a_part_is_lost_before_finish_goes_on)
+{
+    static const char *const losses[] = { "rm -r .x.part-2-of-3",
+                                          "rm .x.part-2-of-3/about",
+                                          "touch .x.part-2-of-3/unfinished",
+                                          "sed -i 's/digest /digest 1/' .x.part-2-of-3/about",
+                                          "rm .x.part-2-of-3/x-00007*",
+                                          "echo 3 >.x.part/parts" };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        const bool all = strstr(losses[i], "echo") != NULL;
+        assert_int_not_equal(kill_finish(20),
+                             0); /* the old files are moved, and few new ones have names */
+        expect_success(shell("test -e x.incomplete -a -e .x.part-2-of-3/x-00007*; %s", losses[i]));
+        for (int again = 0; again < 2; again++)
+            expect_failure(shell(FINISH), 1, all ? "run all parts again" : "x: part 2/3 was lost");
+        if (!all) {
+            assert_int_equal(run_part(2, 1), 0); /* of other data */
+            expect_failure(shell(FINISH), 1, "x: part 2/3 was lost");
+            expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/3"), 1,
+                           "then run this part again");
+        }
+        expect_success(shell("ls .x.part/old | wc -l"));
+        assert_int_equal(atoi(out), N_SHARDS + 2); /* nothing is lost */
+        expect_failure(shell("$L inspect 'x-*.tfrecord'"), 1, "this set is incomplete");
+        expect_success(shell("%s; do $L convert images images -o x " OPTIONS
+                             " --part $i/3; done; " FINISH,
+                             all ? "rm -r .x.part; for i in 1 3 2" : "for i in 2"));
+        expect_set("new");
+    }
+    assert_int_not_equal(kill_finish(20), 0);
+    expect_failure(shell("flock .x.part-2-of-3/lock " FINISH), 1, "another leat is writing files");
+    expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/2"), 1, "goes on");
+    expect_success(shell(FINISH));
+    expect_set("new");
 }
 
 static int make_sets(void **state)
@@ -356,7 +451,12 @@ static int make_sets(void **state)
         return -1;
     return shell("$L synth images --n 40 --size 8 --classes 3 -q && "
                  "$L convert images images -o new " OPTIONS " && "
-                 "$L convert images images -o old --shards 9 --shuffle 1 -q");
+                 "$L convert images images -o old --shards 9 --shuffle 1 -q && "
+                 "for i in 1 2 3; do $L convert images images -o x " OPTIONS
+                 " --part $i/3; done && mkdir saved kept && mv .x.part* saved && "
+                 "for f in old-*; do cp -p $f kept/x-${f#old-}; done && "
+                 "sed -i s/old-/x-/ kept/x-manifest.json && for k in new old; do "
+                 "md5sum $k-*-of-00009.tfrecord | sed s/$k-/x-/ >$k.sums; done");
 }
 
 SUITE_FIXTURE(make_sets, command_remove_folder)

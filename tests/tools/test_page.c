@@ -51,6 +51,30 @@ TEST(every_chart_has_marks_and_a_table)
     }
 }
 
+/* All settings that a change has, or how many more there are. */
+TEST(every_setting_of_a_change_is_shown)
+{
+    char text[64];
+    for (int n = 1; n < 20; n++) {
+        json_error_t where;
+        json_t *const json = json_load_file(SAMPLES "tune.json", 0, &where);
+        json_t *const sets = json_object_get(json_object_get(json, "best"), "set");
+        json_array_clear(sets);
+        for (int i = 0; i < n; i++) {
+            snprintf(text, sizeof text, "option.of.number%d=1", i);
+            json_array_append_new(sets, json_string(text));
+        }
+        char *const given = json_dumps(json, 0), *const made = page_of_json(given);
+        assert_int_equal(page_count(made, "option.of.number"), n < 16 ? n : 16);
+        snprintf(text, sizeof text, "and %d more: the JSON has them all", n - 16);
+        assert_int_equal(page_count(made, text), n > 16);
+        leat_page_close(&page);
+        free(made);
+        free(given);
+        json_decref(json);
+    }
+}
+
 /* Relative luminance of "#rrggbb", as WCAG 2 defines it. */
 static double luminance(const char *colour)
 {

@@ -58,14 +58,15 @@ TEST(patch_applies_it)
         size_t n;
         draw(before, NULL);
         draw(after, i % 8 ? before : NULL);
-        char *const patch = leat_patch_text(before, after, "x");
+        const char *const name = i % 2 ? "x" : "x of two  words";
+        char *const patch = leat_patch_text(before, after, name);
         assert_non_null(patch);
-        put_text("x", before);
+        put_text(name, before);
         put_text("x.patch", patch);
         snprintf(line, sizeof line, "cd %s && patch -s -p0 < x.patch", test_folder);
         if (*patch)
             assert_int_equal(system(line), 0);
-        char *const got = (char *)read_whole(in_folder("x"), &n);
+        char *const got = (char *)read_whole(in_folder(name), &n);
         if (got ? n != strlen(after) || memcmp(got, after, n) != 0 : *after)
             fail_msg("%s\n%s\n%s", before, after, patch);
         free(got);

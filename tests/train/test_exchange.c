@@ -129,17 +129,45 @@ static leat_verdict diagnosed(const plant *p, leat_ranks_time *out)
     return verdict;
 }
 
+/* Other programs can make a rank late for a short time, so one of five runs has to be as planted. */
+static void expect_planted(const plant *p,
+                           bool (*is)(const plant *, const leat_verdict *, const leat_ranks_time *))
+{
+    leat_ranks_time times[RANKS];
+    leat_verdict v;
+    int tries = 0;
+    do {
+        assert_true(tries++ < 5);
+        v = diagnosed(p, times);
+    } while (!is(p, &v, times));
+}
+
+static bool names_none(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    (void)p, (void)times;
+    return v->kind != LEAT_VERDICT_STRAGGLER;
+}
+
 TEST(none_is_slow)
 {
     const plant p = { .steps = 100, .nap_ms = 4, .late = -1, .stopped = -1, .torn = -1 };
-    leat_ranks_time times[RANKS];
-    for (int i = 0; diagnosed(&p, times).kind == LEAT_VERDICT_STRAGGLER; i++)
-        assert_true(i < 3); /* other programs can make one late for so short a time */
+    expect_planted(&p, names_none);
+}
+
+static bool names(const leat_verdict *v, int rank)
+{
+    return v->kind == LEAT_VERDICT_STRAGGLER && v->where[strlen("rank ")] == '0' + rank;
+}
+
+static bool names_the_late(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    const leat_ranks_time *const late = &times[p->late];
+    return names(v, p->late) && late->late > 0.4 && times[(p->late + 1) % RANKS].others > 0.4 &&
+           late->others < 0.4 && (late->input > 0.4) == p->input;
 }
 
 TEST(a_late_rank_is_named)
 {
-    leat_ranks_time times[RANKS];
     for (int late = 0; late < RANKS; late++)
         for (int input = 0; input < 2; input++) {
             const plant p = { .steps = 15,
@@ -149,22 +177,30 @@ TEST(a_late_rank_is_named)
                               .input = input,
                               .stopped = -1,
                               .torn = -1 };
-            const leat_verdict v = diagnosed(&p, times);
-            assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
-            assert_int_equal(v.where[strlen("rank ")], '0' + late);
-            assert_true(times[late].late > 0.4 && times[(late + 1) % RANKS].others > 0.4);
-            assert_true(times[late].others < 0.4 && (times[late].input > 0.4) == input);
+            expect_planted(&p, names_the_late);
         }
+}
+
+static bool both_are_late(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    (void)p, (void)v;
+    return times[1].late > 0.2 && times[0].late > 0.2 && times[2].late < 0.2 &&
+           times[0].exchange < 0.2;
 }
 
 /* While it waited for another one: then it has waited as long as the others, but not for bytes. */
 TEST(a_stopped_rank_is_late)
 {
     const plant p = { .steps = 10, .late = 0, .late_ms = 100, .stopped = 1, .torn = -1 };
-    leat_ranks_time times[RANKS];
-    diagnosed(&p, times);
-    assert_true(times[1].late > 0.2 && times[0].late > 0.2);
-    assert_true(times[2].late < 0.2 && times[0].exchange < 0.2);
+    expect_planted(&p, both_are_late);
+}
+
+static bool names_the_torn(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    bool right = names(v, p->torn);
+    for (int r = 0; r < RANKS; r++)
+        right &= r == p->torn ? times[r].late > 0.7 : times[r].late < 0.2;
+    return right;
 }
 
 /* Of the others, one waits in this exchange for the rest of the bytes, and one in the next. */
@@ -172,13 +208,15 @@ TEST(a_rank_stopped_between_two_sends_is_late)
 {
     for (int torn = 0; torn < RANKS; torn++) {
         const plant p = { .steps = 20, .nap_ms = 2, .late = -1, .stopped = -1, .torn = torn };
-        leat_ranks_time times[RANKS];
-        const leat_verdict v = diagnosed(&p, times);
-        assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
-        assert_int_equal(v.where[strlen("rank ")], '0' + torn);
-        for (int r = 0; r < RANKS; r++)
-            assert_true(r == torn ? times[r].late > 0.7 : times[r].late < 0.2);
+        expect_planted(&p, names_the_torn);
     }
+}
+
+static bool the_next_is_late(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    (void)v;
+    return times[p->torn].late > 0.5 && times[(p->torn + 1) % RANKS].late > 0.15 &&
+           times[(p->torn + 2) % RANKS].late < 0.1;
 }
 
 /* That one rank was stopped does not explain who is late in the next step. */
@@ -188,12 +226,17 @@ TEST(a_rank_late_after_the_stop_of_another_is_late)
         const plant p = {
             .steps = 20, .nap_ms = 2, .late = -1, .stopped = -1, .torn = torn, .after_ms = 150
         };
-        leat_ranks_time times[RANKS];
-        diagnosed(&p, times);
-        assert_true(times[torn].late > 0.5);
-        assert_true(times[(torn + 1) % RANKS].late > 0.15);
-        assert_true(times[(torn + 2) % RANKS].late < 0.1);
+        expect_planted(&p, the_next_is_late);
     }
+}
+
+static bool all_exchange(const plant *p, const leat_verdict *v, const leat_ranks_time *times)
+{
+    bool right = v->kind == LEAT_VERDICT_COMMUNICATION_BOUND;
+    (void)p;
+    for (int r = 0; r < RANKS; r++)
+        right &= times[r].exchange > 0.4;
+    return right;
 }
 
 TEST(slow_bytes_are_communication)
@@ -201,8 +244,5 @@ TEST(slow_bytes_are_communication)
     const plant p = {
         .steps = 30, .nap_ms = 2, .late = -1, .slow_ms = 6, .stopped = -1, .torn = -1
     };
-    leat_ranks_time times[RANKS];
-    assert_int_equal(diagnosed(&p, times).kind, LEAT_VERDICT_COMMUNICATION_BOUND);
-    for (int r = 0; r < RANKS; r++)
-        assert_true(times[r].exchange > 0.4);
+    expect_planted(&p, all_exchange);
 }

@@ -148,6 +148,101 @@ TEST(a_flattened_image_is_reordered)
     unlink(path);
 }
 
+/* --- vectors that were images -------------------------------------------------------------------- */
+
+enum { HEIGHT = 2, WIDTH = 3, CHANNELS = 4, PIXELS = HEIGHT * WIDTH, VALUES = PIXELS * CHANNELS };
+
+/* Opens a model of layers behind one named `a`; false: it refuses its input. */
+static bool open_behind(fixture *f, const char *a, const char *layers,
+                        const leat_trainer_feed *feed)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "train: {loss: softmax_cross_entropy, model: [%s, %s, dense: {name: fc, units: 3}]}",
+             a, layers);
+    return fixture_open(f, text, feed) == LEAT_OK;
+}
+
+/* A model that flattens an image, and the same one behind a vector that was flattened as PyTorch does, agree with one
+ * file. False: the layers take no vector. */
+static bool agree_behind_flatten(const char *layers)
+{
+    const leat_trainer_feed image =
+        feed_of(LEAT_F32, 3, (int64_t[]){ HEIGHT, WIDTH, CHANNELS }, ROWS);
+    const leat_trainer_feed vector = feed_of(LEAT_F32, 1, (int64_t[]){ VALUES }, ROWS);
+    float *const x = random_floats(3, (size_t)ROWS * VALUES), there[ROWS * VALUES];
+    float a[ROWS * 3], b[ROWS * 3];
+    fixture ours, theirs;
+    const bool fits = open_behind(&theirs, "multiply: {name: a, factor: 1}", layers, &vector);
+    for (int i = 0; i < ROWS * VALUES; i++) {
+        const int pixel = i % VALUES / CHANNELS, channel = i % CHANNELS;
+        there[i / VALUES * VALUES + channel * PIXELS + pixel] = x[i];
+    }
+    if (fits) {
+        assert_true(open_behind(&ours, "flatten: {name: a}", layers, &image));
+        write_torch_file(&theirs.trainer->model);
+        if (leat_trainer_restore(ours.trainer, path, &ours.err) < 0 ||
+            leat_trainer_restore(theirs.trainer, path, &ours.err) < 0)
+            fail_msg("%s: %s", layers, ours.err.message);
+        fixture_logits(&ours, &image, x, ROWS, a);
+        fixture_logits(&theirs, &vector, there, ROWS, b);
+        for (int i = 0; i < ROWS * 3; i++)
+            if (!(fabs((double)(a[i] - b[i])) < 1e-4))
+                fail_msg("%s: output %d is %g behind an image, %g behind a vector", layers, i,
+                         (double)a[i], (double)b[i]);
+        fixture_close(&ours);
+    }
+    fixture_close(&theirs);
+    free(x);
+    unlink(path);
+    return fits;
+}
+
+/* Every layer: whether it keeps the order of a vector's elements, mixes them, or has parameters for each. */
+TEST(all_layers_may_stand_behind_flatten)
+{
+    int n_tested = 0;
+    for (size_t i = 0; leat_layer_at(i); i++) {
+        const leat_kind *const kind = &leat_layer_at(i)->kind;
+        char text[256];
+        snprintf(text, sizeof text, "%s: {name: l%s%s%s%s}", kind->name,
+                 leat_layer_at(i)->merges ? ", from: [a, a]" : "",
+                 kind->options[0].initial ? "" : ", ",
+                 kind->options[0].initial ? "" : kind->options[0].name,
+                 kind->options[0].initial ? "" : ": 24"); /* as many as elements: a square dense */
+        n_tested += agree_behind_flatten(text);
+    }
+    assert_true(n_tested >= 10);
+}
+
+TEST(layers_behind_flatten_may_follow_each_other)
+{
+    static const char *const layers[] = {
+        "batch_norm: {name: bn}, relu, layer_norm: {name: n}",
+        "flatten: {name: b}, multiply: {name: m, factor: 2}, add: {name: s, from: [m, a]}",
+        "dense: {name: d, units: 5}, concat: {name: c, from: [d, a]}, layer_norm: {name: n}",
+        "dense: {name: d, units: 5}, concat: {name: c, from: [a, d, a]}, batch_norm: {name: n}",
+        "dense: {name: d, units: 24}, dense: {name: e, units: 24}, add: {name: s, from: [d, e]}",
+    };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        assert_true(agree_behind_flatten(layers[i]));
+}
+
+/* No order of elements makes both of its inputs those of PyTorch. */
+TEST(a_sum_of_two_orders_is_refused)
+{
+    const leat_trainer_feed image =
+        feed_of(LEAT_F32, 3, (int64_t[]){ HEIGHT, WIDTH, CHANNELS }, ROWS);
+    fixture f;
+    assert_true(open_behind(&f, "flatten: {name: a}",
+                            "dense: {name: d, units: 24}, add: {name: s, from: [d, a]}", &image));
+    write_torch_file(&f.trainer->model);
+    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "layer 's' adds vectors whose elements"));
+    fixture_close(&f);
+    unlink(path);
+}
+
 /* A file that says nothing of its writer, and whose layer has the same shape in both layouts. */
 TEST(a_square_layer_is_transposed)
 {

@@ -51,6 +51,31 @@ TEST(what_cannot_fit_is_refused_before_it_is_allocated)
     assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
 }
 
+/* Outputs are those of a trainer that trains, bit for bit. */
+TEST(a_trainer_for_evaluation_does_not_train)
+{
+    static const char text[] = "train: {model: {resnet9: {classes: 10}}, loss: "
+                               "softmax_cross_entropy, optimizer: adam, micro_batches: 3}";
+    enum { ROWS = 10 };
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, 8);
+    float *const x = random_floats(1, ROWS * SIDE * SIDE * CHANNELS);
+    int64_t *const y = random_labels(1, ROWS, CLASSES);
+    float outputs[2][ROWS * CLASSES];
+    for (int evaluates = 0; evaluates < 2; evaluates++) {
+        fixture f;
+        feed.evaluates = evaluates;
+        fixture_must_open(&f, text, &feed);
+        fixture_logits(&f, &feed, x, ROWS, outputs[evaluates]);
+        const leat_view xs = batch_view(&feed.input, 8, x), ys = batch_view(&feed.target, 8, y);
+        assert_int_equal(leat_trainer_step_views(f.trainer, &xs, &ys, 8, true, &f.err),
+                         evaluates ? LEAT_E_ARGUMENT : LEAT_OK);
+        fixture_close(&f);
+    }
+    assert_memory_equal(outputs[0], outputs[1], sizeof *outputs);
+    free(x);
+    free(y);
+}
+
 /* A part of a model to which the parts before leave nothing. */
 TEST(that_nothing_is_left_is_told)
 {
@@ -71,10 +96,11 @@ static int64_t heap_bytes(void)
 }
 
 /* Heap that a trainer takes, without the ring of times, which is touched a row per step. */
-static void open_and_train(const char *text, int64_t rows, int64_t *taken,
-                           leat_train_memory *planned)
+static void open_and_step(const char *text, int64_t rows, bool trains, int64_t *taken,
+                          leat_train_memory *planned)
 {
-    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, rows);
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, rows);
+    feed.evaluates = !trains;
     const int64_t times = LEAT_TRAINER_TIMES_KEPT * (int64_t)sizeof(leat_step_times);
     float *x = random_floats(1, (size_t)rows * SIDE * SIDE * CHANNELS);
     int64_t *y = random_labels(1, (size_t)rows, CLASSES);
@@ -82,7 +108,7 @@ static void open_and_train(const char *text, int64_t rows, int64_t *taken,
     fixture f;
     fixture_must_open(&f, text, &feed);
     for (int i = 0; i < STEPS; i++)
-        fixture_step(&f, &feed, x, y, rows, true);
+        fixture_step(&f, &feed, x, y, rows, trains);
     *taken = heap_bytes() - before - times;
     assert_int_equal(leat_trainer_memory(f.trainer, planned, &f.err), LEAT_OK);
     fixture_close(&f);
@@ -107,16 +133,21 @@ TEST(the_plan_is_what_is_allocated)
     for (size_t m = 0; m < sizeof cases / sizeof *cases; m++) {
         char text[400];
         leat_train_memory planned;
-        int64_t taken;
+        int64_t taken, trained = 0;
         snprintf(
             text, sizeof text,
             "train: {model: %s, loss: softmax_cross_entropy, micro_batches: 4, threads: 2, %s}",
             cases[m].model, cases[m].how);
-        for (int i = 0; i < 2; i++)
-            open_and_train(text, cases[m].rows, &taken, &planned);
-        if (llabs(taken - planned.total) > planned.total / 20)
-            fail_msg("%s: %lld bytes planned, %lld taken", cases[m].model, (long long)planned.total,
-                     (long long)taken);
+        for (int trains = 1; trains >= 0; trains--) {
+            for (int i = 0; i < 2; i++)
+                open_and_step(text, cases[m].rows, trains, &taken, &planned);
+            if (llabs(taken - planned.total) > planned.total / 20)
+                fail_msg("%s: %lld bytes planned, %lld taken", cases[m].model,
+                         (long long)planned.total, (long long)taken);
+            trained = trains ? planned.total : trained;
+        }
+        assert_int_equal(planned.states + planned.gradients, 0);
+        assert_true(planned.total < trained / 2);
     }
 }
 

@@ -176,6 +176,24 @@ TEST(inputs_and_targets_of_wrong_type_are_refused)
     fixture_close(&f);
 }
 
+/* Without data, the target of every loss is one that it takes, for any number of outputs. */
+TEST(a_model_without_data_fits_every_loss)
+{
+    const leat_shape input = leat_shape_make(LEAT_F32, 3, (int64_t[]){ 8, 8, 3 });
+    for (size_t i = 0; leat_loss_at(i); i++)
+        for (int outputs = 1; outputs <= 5; outputs++) {
+            char text[160];
+            fixture f = { 0 };
+            snprintf(text, sizeof text, "train: {model: [flatten, dense: %d], loss: %s}", outputs,
+                     leat_loss_at(i)->kind.name);
+            if (leat_config_parse(text, "t", &f.config, &f.err) < 0 ||
+                leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+                leat_trainer_open_shape(f.config, &input, 4, f.device, &f.trainer, &f.err) < 0)
+                fail_msg("%s: %s", text, f.err.message);
+            fixture_close(&f);
+        }
+}
+
 /* The step names the first layer whose output is not finite, and changes no weight. */
 TEST(a_loss_that_is_not_finite_names_the_layer)
 {

@@ -32,10 +32,13 @@ typedef struct pipeline {
     fixture f;
 } pipeline;
 
-static leat_plan *make_plan(int prefetch, bool shuffle)
+/* ranks: of which this is the first. */
+static leat_plan *plan_of_rank(int prefetch, bool shuffle, int ranks)
 {
     leat_builder *builder = leat_builder_open();
     char text[64];
+    snprintf(text, sizeof text, "{rank: 0, ranks: %d}", ranks);
+    leat_builder_engine(builder, text);
     const leat_rows rows[] = {
         { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
         { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
@@ -48,6 +51,11 @@ static leat_plan *make_plan(int prefetch, bool shuffle)
     snprintf(text, sizeof text, "{batches: %d}", prefetch);
     leat_builder_stage(builder, "prefetch", text);
     return plan_of_builder(builder);
+}
+
+static leat_plan *make_plan(int prefetch, bool shuffle)
+{
+    return plan_of_rank(prefetch, shuffle, 1);
 }
 
 static void pipeline_open(pipeline *p, const char *train, int prefetch)
@@ -127,6 +135,22 @@ TEST(an_evaluation_can_be_stopped)
     leat_loader_close(&loader);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
     assert_int_equal(metrics.samples, 2 * BATCH);
+    pipeline_close(&p);
+}
+
+/* Its loss would be that of the rows of one rank. */
+TEST(a_share_of_each_batch_is_not_evaluated)
+{
+    pipeline p;
+    leat_metrics metrics;
+    pipeline_open(&p, on_cpu, 2);
+    leat_plan_close(&p.plan);
+    p.plan = plan_of_rank(2, false, 2);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
+                     LEAT_E_ARGUMENT);
+    assert_non_null(strstr(p.f.err.message, "16 of 32 rows"));
+    leat_loader_close(&loader); /* its batch was released */
     pipeline_close(&p);
 }
 
@@ -305,6 +329,49 @@ TEST(channels_first_are_refused)
         fixture_close(&f);
         leat_plan_close(&plan);
     }
+}
+
+static leat_plan *plan_of_floats(const char *const names[3])
+{
+    leat_builder *const builder = leat_builder_open();
+    leat_rows rows[3];
+    draw_rows();
+    for (int i = 0; i < 3; i++)
+        rows[i] = (leat_rows){ names[i], leat_shape_make(LEAT_F32, 0, NULL), xs };
+    leat_builder_rows(builder, ROWS, rows, 3);
+    leat_builder_stage(builder, "batch", "32");
+    return plan_of_builder(builder);
+}
+
+/* Tensors of one type can stand in another order: positions alone would take one for another. */
+TEST(a_plan_of_evaluation_has_the_same_names)
+{
+    static const char *const orders[][3] = { { "x", "label", "w" }, { "x", "w", "label" },
+                                             { "label", "x", "w" }, { "label", "w", "x" },
+                                             { "w", "x", "label" }, { "w", "label", "x" },
+                                             { "a", "label", "b" }, { "a", "b", "x" } };
+    static const char train[] =
+        "train: {input: x, sample_weight: w, model: [dense: 1], loss: mean_squared_error}";
+    fixture f = { 0 };
+    leat_plan *plan = plan_of_floats(orders[0]);
+    if (leat_config_parse(train, "t", &f.config, &f.err) < 0 ||
+        leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    leat_plan_close(&plan);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        bool moved = false;
+        for (int k = 0; k < 3; k++)
+            for (int at = 0; at < 3; at++)
+                moved |= at != k && !strcmp(orders[i][at], orders[0][k]);
+        plan = plan_of_floats(orders[i]);
+        const int rc = leat_trainer_check(f.trainer, plan, &f.err);
+        if (rc != (moved ? LEAT_E_CONFIG : LEAT_OK) ||
+            (moved && !strstr(f.err.message, "write the same tensors in the same order")))
+            fail_msg("order %zu: %s", i, f.err.message);
+        leat_plan_close(&plan);
+    }
+    fixture_close(&f);
 }
 
 TEST(a_wrong_label_gives_the_batch_back)

@@ -10,6 +10,7 @@
 
 #include "files.h"
 #include "formats/pattern.h"
+#include "formats/shard_set.h"
 #include "print/terminal.h"
 
 static const char about_format[] =
@@ -51,22 +52,55 @@ void leat_convert_part_print(leat_convert_part part, const char *prefix)
                part.number, part.of, leat_terminal_name(prefix));
 }
 
-int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           const leat_set_manifest *manifest, leat_error *err)
+static int write_about(const leat_file_set *set, const char *name,
+                       const leat_convert_part_about *about, leat_error *err)
 {
-    char *const list = leat_file_set_part(set, MANIFEST);
-    char *const path = leat_file_set_part(set, "about");
+    char *const path = leat_file_set_part(set, name);
     char text[256];
     const int n = snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
                            about->n_shards, about->digest, about->n_files, about->n_classes,
                            about->is_images ? "images" : "records", about->records, about->total);
-    int rc = path && list ? leat_set_manifest_write(manifest, list, err)
-                          : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_files_write(path, text, (size_t)n, err);
-    free(list);
+    const int rc = path ? leat_files_write(path, text, (size_t)n, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(path);
+    return rc;
+}
+
+int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
+                           const leat_set_manifest *manifest, leat_error *err)
+{
+    char *const list = leat_file_set_part(set, MANIFEST);
+    int rc = list ? leat_set_manifest_write(manifest, list, err)
+                  : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(list);
+    if (rc == LEAT_OK)
+        rc = write_about(set, "about", about, err);
     return rc < 0 ? rc : leat_file_set_keep(set, err);
+}
+
+bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out)
+{
+    int length = 0;
+    char *const path = leat_files_text("%s/%s", folder, name);
+    char *const sign = leat_files_text("%s/unfinished", folder);
+    FILE *const file = path && sign && access(sign, F_OK) < 0 ? fopen(path, "re") : NULL;
+    char text[256] = "", what[9] = "";
+    if (file && !fgets(text, sizeof text, file))
+        *text = 0;
+    *out = (leat_convert_part_about){ .n_shards = 0 };
+    const int n =
+        sscanf(text,
+               "leat-part 2: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
+               ", files %" SCNu64 ", classes %" SCNu64 ", %8[a-z] %" SCNu64 " of %" SCNu64 "%n",
+               &out->part.number, &out->part.of, &out->n_shards, &out->digest, &out->n_files,
+               &out->n_classes, what, &out->records, &out->total, &length);
+    out->is_images = !strcmp(what, "images");
+    if (file)
+        fclose(file);
+    free(path);
+    free(sign);
+    return n == 9 && text[length] == '\n' && out->part.number >= 1 &&
+           out->part.number <= out->part.of && out->part.of <= LEAT_FILE_SET_PARTS;
 }
 
 /* --- all parts ----------------------------------------------------------------------------------- */
@@ -102,50 +136,84 @@ static int count_parts(const char *prefix, int32_t *of, leat_error *err)
     return rc;
 }
 
-/* Of a set that has its names a folder may be left that could not be removed. */
-static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about)
+/* Whether the folder has the shards of a part. or_named: some may have their names instead. */
+static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about,
+                       bool or_named)
 {
     bool all = true;
     for (int32_t i = about->part.number - 1; all && i < about->n_shards; i += about->part.of) {
-        char *const name = leat_shard_name(leat_files_base_name(prefix), i, about->n_shards);
-        char *const path = name ? leat_files_text("%s/%s", folder, name) : NULL;
-        all = path && access(path, F_OK) == 0;
+        char *const name = leat_shard_name(prefix, i, about->n_shards);
+        char *const path =
+            name ? leat_files_text("%s/%s", folder, leat_files_base_name(name)) : NULL;
+        all = path && (access(path, F_OK) == 0 || (or_named && access(name, F_OK) == 0));
         free(name);
         free(path);
     }
     return all;
 }
 
-/* Whether the part is complete, and what it says. */
-static bool read_about(const char *prefix, int32_t number, int32_t of, leat_convert_part_about *out)
+/* Whether the part is complete, and what it says. Of a set that has its names a folder may be left that could not be
+ * removed, without shards. */
+static bool read_about(const char *prefix, int32_t number, int32_t of, bool or_named,
+                       leat_convert_part_about *out)
 {
-    int length = 0;
     char *const folder = leat_file_set_part_folder(prefix, number, of);
-    char *const path = folder ? leat_files_text("%s/about", folder) : NULL;
-    char *const sign = folder ? leat_files_text("%s/unfinished", folder) : NULL;
-    FILE *const file = path ? fopen(path, "re") : NULL;
-    FILE *const unfinished = sign ? fopen(sign, "re") : NULL;
-    char text[256] = "", what[9] = "";
-    if (file && !fgets(text, sizeof text, file))
-        *text = 0;
-    *out = (leat_convert_part_about){ .n_shards = 0 };
-    const int n =
-        sscanf(text,
-               "leat-part 2: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
-               ", files %" SCNu64 ", classes %" SCNu64 ", %8[a-z] %" SCNu64 " of %" SCNu64 "%n",
-               &out->part.number, &out->part.of, &out->n_shards, &out->digest, &out->n_files,
-               &out->n_classes, what, &out->records, &out->total, &length);
-    out->is_images = !strcmp(what, "images");
-    const bool good = n == 9 && text[length] == '\n' && out->part.number == number &&
-                      out->part.of == of && !unfinished && has_shards(prefix, folder, out);
-    if (file)
-        fclose(file);
-    if (unfinished)
-        fclose(unfinished);
+    const bool good = folder && leat_convert_part_read(folder, "about", out) &&
+                      out->part.number == number && out->part.of == of &&
+                      has_shards(prefix, folder, out, or_named);
     free(folder);
-    free(path);
-    free(sign);
     return good;
+}
+
+/* Whether a part of these is complete, some shards maybe with their names. */
+static bool is_one_of(const char *prefix, int32_t number, const leat_convert_part_about *whole)
+{
+    leat_convert_part_about one;
+    return read_about(prefix, number, whole->part.of, true, &one) &&
+           one.n_shards == whole->n_shards && one.digest == whole->digest;
+}
+
+int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
+                                leat_error *err)
+{
+    for (int32_t i = 1; i <= whole->part.of; i++)
+        if (!is_one_of(prefix, i, whole))
+            return leat_fail(
+                err, LEAT_E_DATA,
+                "%s: part %d/%d was lost or changed while the files were getting their "
+                "names: run `leat convert` with --part %d/%d and the same input again, "
+                "then `leat convert finish -o %s`",
+                prefix, (int)i, (int)whole->part.of, (int)i, (int)whole->part.of, prefix);
+    return LEAT_OK;
+}
+
+/* Whether files wait for names: the manifest is the first to get its own, and the marker goes when all have them. */
+static bool lacks_names(const char *prefix, const char *folder)
+{
+    char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
+    char *const manifest =
+        leat_files_text("%s/%s-manifest.json", folder, leat_files_base_name(prefix));
+    const bool lacks = marker && manifest && (!access(marker, F_OK) || !access(manifest, F_OK));
+    free(marker);
+    free(manifest);
+    return lacks;
+}
+
+int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err)
+{
+    leat_convert_part_about whole;
+    char *const folder = leat_files_hidden(prefix, ".part");
+    const bool begun = folder && leat_convert_part_read(folder, "parts", &whole);
+    const bool lost = begun && part.of == whole.part.of && lacks_names(prefix, folder) &&
+                      !is_one_of(prefix, part.number, &whole);
+    free(folder);
+    return !begun || lost
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s: `leat convert finish` was stopped while it gave the files of %d "
+                           "parts their names: `leat convert finish -o %s` goes on; then run this "
+                           "part again",
+                           prefix, (int)whole.part.of, prefix);
 }
 
 /* Reads all descriptions; the sum of records is that of the whole. */
@@ -156,7 +224,7 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
     leat_convert_part_about one;
     *whole = (leat_convert_part_about){ .part = { 0, of } };
     for (int32_t i = 1; i <= of; i++) {
-        if (!read_about(prefix, i, of, &one)) {
+        if (!read_about(prefix, i, of, false, &one)) {
             if (strlen(missing) < sizeof missing - 20)
                 leat_files_append(missing, sizeof missing, "%s%d/%d", *missing ? ", " : "", (int)i,
                                   (int)of);
@@ -237,7 +305,6 @@ static int merge_manifests(leat_file_set *set, int32_t n_shards, leat_error *err
 int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err)
 {
     int32_t of;
-    char text[16];
     *found = (leat_convert_part_about){ .n_shards = 0 };
     int rc = count_parts(set->prefix, &of, err);
     if (rc < 0 || !of)
@@ -246,12 +313,8 @@ int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found,
     if ((rc = check_parts(set->prefix, of, found, err)) < 0 ||
         (rc = leat_file_set_lock_parts(set, of, err)) < 0 ||
         (rc = check_parts(set->prefix, of, found, err)) < 0 ||
-        (rc = merge_manifests(set, found->n_shards, err)) < 0)
+        (rc = merge_manifests(set, found->n_shards, err)) < 0 ||
+        (rc = write_about(set, "parts", found, err)) < 0)
         return rc;
-    char *const path = leat_file_set_part(set, "parts");
-    snprintf(text, sizeof text, "%d\n", (int)of);
-    rc = path ? leat_files_write(path, text, strlen(text), err)
-              : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    free(path);
-    return rc < 0 ? rc : leat_file_set_commit(set, err);
+    return leat_file_set_commit(set, err);
 }

@@ -390,7 +390,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)s->bytes);
     leat_json_real(json, "seconds", seconds);
     leat_shard_names_add(json, s->prefix, s->n_shards, s->part);
-    leat_json_text_or_null(json, "labels", s->labels);
+    leat_json_text(json, "labels", s->labels);
     return leat_json_write(json, job->c->json, err);
 }
 

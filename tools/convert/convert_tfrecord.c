@@ -161,7 +161,8 @@ static int convert(struct job *job, leat_error *err)
                                            err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
-        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0)
+        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
+        (rc = leat_paths_check(&job->files, err)) < 0) /* their own conversion may run meanwhile */
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }
@@ -187,7 +188,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
     leat_json_real(json, "seconds", seconds);
     leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
-    leat_json_text_or_null(json, "labels", job->shards.labels);
+    leat_json_text(json, "labels", job->shards.labels);
     return leat_json_write(json, job->c->json, err);
 }
 

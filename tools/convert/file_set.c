@@ -144,7 +144,8 @@ static int try_lock(leat_file_set *set, leat_error *err)
         return errno == ENOENT ? LEAT_E_END : fail_lock(set, "create a file in", err);
     /* Some file systems have no locks; a single writer must work there too. */
     int rc = LEAT_OK;
-    if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+    if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP &&
+        errno != ENOLCK) /* NFS without its lock daemon */
         rc = fail_lock(set, "lock", err);
     else if (!is_still_there(set->lock, set->lock_file))
         rc = LEAT_E_END;
@@ -206,9 +207,6 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
         leat_file_set *const part = &set->parts[set->n_parts];
         rc = lock_part(part, set->prefix, i + 1, of, err);
         set->n_parts += rc == LEAT_OK;
-        if (rc == LEAT_OK && exists(part->sign))
-            rc = leat_fail(err, LEAT_E_IO, "%s: part %d of %d is not complete", set->prefix,
-                           (int)i + 1, (int)of);
     }
     return rc;
 }
@@ -472,55 +470,63 @@ static int replace(const leat_file_set *set, const struct files *files, const ch
     return leat_files_sync_folder_of(set->prefix, err);
 }
 
-/* How many parts the files are in; 0: in none. */
-static int32_t read_parts(const leat_file_set *set)
+/* Locks the parts that the files are in, if any, and lists the files. After an error they stay as they are. */
+static int find_files(leat_file_set *set, struct files *files, const char *marker, leat_error *err)
 {
-    char *const path = inside(set, "parts");
-    FILE *const file = path ? fopen(path, "re") : NULL;
-    int of = 0;
-    if (file && fscanf(file, "%d", &of) != 1)
-        of = 0;
-    if (file)
-        fclose(file);
-    free(path);
-    return of < 0 || of > LEAT_FILE_SET_PARTS ? 0 : of;
+    char *const parts = inside(set, "parts");
+    leat_convert_part_about whole;
+    int rc = parts && marker ? LEAT_OK : no_memory(err);
+    const bool in_parts = exists(parts);
+    if (in_parts && !leat_convert_part_read(set->folder, "parts", &whole))
+        rc =
+            leat_fail(err, LEAT_E_DATA,
+                      "%s cannot be read, or is of another version of leat: remove %s, and run all "
+                      "parts again",
+                      parts, set->folder);
+    if (rc == LEAT_OK && in_parts && !set->parts)
+        rc = leat_file_set_lock_parts(set, whole.part.of, err);
+    if (rc == LEAT_OK)
+        rc = list_files(set, files, err);
+    if (rc == LEAT_OK && in_parts && (files->n || exists(marker)))
+        rc = leat_convert_part_check_all(set->prefix, &whole, err);
+    free(parts);
+    return rc;
+}
+
+static void say_kept(const leat_file_set *set, leat_error *err)
+{
+    const leat_error inner = *err;
+    leat_fail(err, inner.code,
+              "%s; the new files are complete and kept in %s: when the cause is removed, `leat "
+              "convert finish -o %s` gives them their names",
+              inner.message, set->folder, set->prefix);
 }
 
 /* Names the files there; goes on where an earlier process stopped. */
 static int name_files(leat_file_set *set, leat_error *err)
 {
     struct files files = { 0 };
-    const int32_t n_parts = read_parts(set);
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
-    int rc = marker ? LEAT_OK : no_memory(err);
-    if (rc == LEAT_OK && n_parts && !set->parts)
-        rc = leat_file_set_lock_parts(set, n_parts, err);
-    if (rc == LEAT_OK)
-        rc = list_files(set, &files, err);
+    set->is_kept = true;
+    int rc = find_files(set, &files, marker, err);
     if (rc == LEAT_OK && (files.n || exists(set->old))) {
-        set->is_kept = true;
-        rc = replace(set, &files, marker, err);
+        if ((files.n || exists(marker)) && (rc = replace(set, &files, marker, err)) < 0)
+            say_kept(set, err);
         set->is_finished = rc == LEAT_OK;
     }
     close_parts(set, rc == LEAT_OK);
     close_files(&files);
     free(marker);
+    set->is_kept = rc < 0;
     return rc;
 }
 
 int leat_file_set_commit(leat_file_set *set, leat_error *err)
 {
-    int rc;
-    if ((rc = leat_file_set_keep(set, err)) == LEAT_OK && (rc = name_files(set, err)) == LEAT_OK) {
-        set->is_kept = false;
-    } else if (set->is_kept) {
-        const leat_error inner = *err;
-        leat_fail(err, inner.code,
-                  "%s; the new files are complete and kept in %s: when the cause is removed, `leat "
-                  "convert finish -o %s` gives them their names",
-                  inner.message, set->folder, set->prefix);
-    }
-    return rc;
+    const int rc = leat_file_set_keep(set, err);
+    if (rc < 0 && set->is_kept)
+        say_kept(set, err);
+    return rc < 0 ? rc : name_files(set, err);
 }
 
 /* --- open and close ------------------------------------------------------------------------------ */
@@ -528,13 +534,19 @@ int leat_file_set_commit(leat_file_set *set, leat_error *err)
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err)
 {
+    int rc;
     if (part.of) {
-        const int locked = lock_part(set, prefix, part.number, part.of, err);
-        return locked < 0 ? locked : begin(set, err);
+        /* Before it is locked, too: a lock makes a folder that is missing. While it is held no `finish` begins. */
+        if ((rc = leat_convert_part_check_free(prefix, part, err)) < 0 ||
+            (rc = lock_part(set, prefix, part.number, part.of, err)) < 0)
+            return rc;
+        rc = leat_convert_part_check_free(prefix, part, err);
+        set->is_kept = rc < 0;
+    } else {
+        rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
+        if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
+            rc = leat_file_set_commit(set, err);
     }
-    int rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
-    if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
-        rc = leat_file_set_commit(set, err);
     return rc < 0 ? rc : begin(set, err);
 }
 

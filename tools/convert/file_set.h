@@ -15,7 +15,7 @@
  * Old and new files never have names at the same time, so that no reader with a pattern mixes them.
  *
  * The files may also be written in parts, by several processes or machines, in folders .NAME.part-3-of-8. Then the
- * file `parts` in .NAME.part says how many there are, and "complete" means the files in all of them. */
+ * file `parts` in .NAME.part describes them, and "complete" means the files in all of them. */
 #ifndef LEAT_FILE_SET_H
 #define LEAT_FILE_SET_H
 
@@ -52,12 +52,14 @@ struct leat_file_set {
 };
 
 /* Takes the lock without waiting. The folder of PREFIX must exist. If an earlier run left complete files, they get
- * their names first. With a part, files of an earlier run of it are deleted, complete or not.
+ * their names first. With a part, files of an earlier run of it are deleted, complete or not; but while the files of
+ * all parts get their names, it is refused.
  *
  * set      all zero; leat_file_set_close() it, also after an error
  * prefix   borrowed until close
  * returns  LEAT_OK; LEAT_E_IO: another process or user has the folder, or it cannot be made; LEAT_E_DATA: the files
- *          of an earlier run belong to a set of another size than the files there; LEAT_E_NOMEM */
+ *          of an earlier run belong to a set of another size than the files there, or some of its parts are lost, or
+ *          all wait for their names; LEAT_E_NOMEM */
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err);
 
@@ -65,7 +67,8 @@ int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part
 char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of);
 /* All files are complete and on disk: close() leaves them. */
 int leat_file_set_keep(leat_file_set *set, leat_error *err);
-/* Locks the folders of all parts, before commit() of the whole. LEAT_E_IO: one is being written. */
+/* Locks the folders of all parts, which it makes if they are missing, before commit() of the whole. LEAT_E_IO: one is
+ * being written. */
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
 /* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
@@ -148,6 +151,16 @@ typedef struct leat_convert_part_about {
 int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
                            const leat_set_manifest *manifest, leat_error *err);
 
+/* Reads such a description, FOLDER/NAME. False: there is none, or the files of the folder are not complete. */
+bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out);
+/* Whether each file of all parts waits, or has its name since a `finish` that was stopped. Returns LEAT_OK or
+ * LEAT_E_DATA. */
+int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
+                                leat_error *err);
+/* Refuses to write a part while the files of all parts wait for their names, unless those of this one are lost.
+ * Returns LEAT_OK or LEAT_E_DATA. */
+int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err);
+
 /* Gives the files of all parts of PREFIX their names, with a manifest of all.
  *
  * set      of the whole, open
@@ -175,8 +188,8 @@ void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
 
 /* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
-/* Whether there are shards of another number: PREFIX-* would read them together with the new ones. Returns
- * LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
+/* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
+ * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */

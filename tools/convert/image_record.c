@@ -70,7 +70,7 @@ static int open_code(int error)
                : LEAT_E_IO;
 }
 
-/* Takes three system calls if the file fits: a short read of a regular file is its end. */
+/* Until a read gives nothing: over FUSE or a network one can give less than was asked for, before the end. */
 static int read_file(leat_image_record *record, int folder, const char *path, size_t *size,
                      leat_error *err)
 {
@@ -80,20 +80,16 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     if (fd < 0)
         return leat_fail(err, open_code(errno), "%s: cannot open: %s", path,
                          leat_format_open_error(errno));
-    for (;;) {
-        const size_t room = record->room - *size;
-        const ssize_t n = read(fd, record->bytes + *size, room);
-        if (n < 0 && errno == EINTR)
-            continue;
+    for (ssize_t n = 1; n > 0 && rc == LEAT_OK;) {
+        do
+            n = read(fd, record->bytes + *size, record->room - *size);
+        while (n < 0 && errno == EINTR);
         if (n < 0)
             rc = leat_fail(err, LEAT_E_IO, "%s: cannot read: %s", path, strerror(errno));
-        if (n < 0)
-            break;
-        *size += (size_t)n;
-        if ((size_t)n < room)
-            break;
-        if ((rc = grow(record, err)) < 0)
-            break;
+        else
+            *size += (size_t)n;
+        if (*size == record->room)
+            rc = grow(record, err);
     }
     close(fd);
     return rc;

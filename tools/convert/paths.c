@@ -12,6 +12,7 @@
 #include "formats/manifest.h"
 #include "formats/pattern.h"
 #include "formats/same_file.h"
+#include "formats/shard_set.h"
 #include "formats/side_file.h"
 #include "print/terminal.h"
 
@@ -90,7 +91,14 @@ int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat
     *out = (leat_paths){ 0 };
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         rc = leat_paths_add(out, arguments[i], err);
-    return rc;
+    return rc < 0 ? rc : leat_paths_check(out, err);
+}
+
+int leat_paths_check(const leat_paths *paths, leat_error *err)
+{
+    leat_format_error why;
+    return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                  : LEAT_OK;
 }
 
 int leat_paths_once(leat_paths *paths, leat_error *err)

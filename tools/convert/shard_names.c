@@ -70,9 +70,34 @@ static int check_manifest(const char *prefix, leat_error *err)
     return rc;
 }
 
+/* PREFIX-labels.txt can be a text of the user, as long as no other file of a set is beside it. */
+static int check_labels(const char *prefix, int32_t n_shards, leat_error *err)
+{
+    struct stat status;
+    char *const labels = leat_files_text("%s-labels.txt", prefix);
+    char *const others[] = { leat_shard_name(prefix, 0, n_shards),
+                             leat_files_text("%s-manifest.json", prefix),
+                             leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix) };
+    bool in_set = labels && (stat(labels, &status) < 0 || status.st_size == 0);
+    int rc = labels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        in_set = in_set || (others[i] && stat(others[i], &status) == 0);
+        free(others[i]);
+    }
+    if (rc == LEAT_OK && !in_set)
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: exists and belongs to no set of records; choose another PREFIX, or "
+                       "remove it",
+                       labels);
+    free(labels);
+    return rc;
+}
+
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err)
 {
-    const int rc = check_manifest(prefix, err);
+    int rc = check_manifest(prefix, err);
+    if (rc == LEAT_OK)
+        rc = check_labels(prefix, n_shards, err);
     return rc < 0 ? rc : leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
 }
 

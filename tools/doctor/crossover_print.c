@@ -45,14 +45,14 @@ json_t *leat_crossover_json(const leat_crossover_result *result, const char *pat
         add_device(devices, &result->devices[d]);
     leat_json_int(object, "batch", result->batch);
     leat_json_estimate(object, "crossover_batch", "interval", &result->crossover);
-    leat_json_text_or_null(object, "faster_below", name_of(result, result->faster_below));
-    leat_json_text_or_null(object, "faster_now", name_of(result, result->faster_now));
+    leat_json_text(object, "faster_below", name_of(result, result->faster_below));
+    leat_json_text(object, "faster_now", name_of(result, result->faster_now));
     json_t *checks = leat_json_list(object, "checks");
     for (int32_t i = 0; i < result->n_checks; i++) {
         json_t *one = leat_json_row(checks);
         leat_json_int(one, "batch", result->checks[i].batch);
-        leat_json_text_or_null(one, "faster", name_of(result, result->checks[i].faster));
-        leat_json_text_or_null(one, "predicted", name_of(result, result->checks[i].predicted));
+        leat_json_text(one, "faster", name_of(result, result->checks[i].faster));
+        leat_json_text(one, "predicted", name_of(result, result->checks[i].predicted));
     }
     leat_json_real(object, "steps_to_pay", result->steps_to_pay);
     leat_json_text(object, "sentence", result->sentence);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * doctor_change.c: a suggested change on the screen of `leat doctor`: its gain, why, and what to write where. Its times
+ * doctor_change.c: a suggested change on the screen of `leat doctor`: its gain, why, and the diff of the config. Its times
  * are those of the job as measured, times the ratio that was measured or predicted. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "doctor_report.h"
 #include "files.h"
@@ -113,83 +112,20 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
         say_drift(to, s, r);
 }
 
-bool leat_doctor_brackets(const char *path)
-{
-    static const char key[] = "pipeline:";
-    char line[256];
-    bool found = false, brackets = false;
-    struct stat status; /* a pipe that was read would wait for another writer */
-    const bool regular = stat(path, &status) == 0 && S_ISREG(status.st_mode);
-    FILE *const file = regular ? fopen(path, "r") : NULL;
-    while (file && !found && fgets(line, sizeof line, file)) {
-        found = !strncmp(line, key, sizeof key - 1);
-        brackets = found && line[sizeof key - 1 + strspn(line + sizeof key - 1, " ")] == '[';
-    }
-    if (file)
-        fclose(file);
-    return brackets;
-}
-
-const char *leat_doctor_line(const char *lines, bool brackets, char *text, size_t size)
-{
-    const int n = (int)strcspn(lines, "\n");
-    const bool map = n > 2 && memchr(lines, ':', (size_t)n);
-    if (brackets && n > 2)
-        snprintf(text, size, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2, map ? "}" : "");
-    else
-        snprintf(text, size, "%.*s", n, lines);
-    return lines[n] ? lines + n + 1 : lines + n;
-}
-
-/* YAML may go on in the next line if that is indented more. */
-static void print_lines(FILE *to, const char *lines, bool brackets)
-{
-    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
-    while (*lines) {
-        lines = leat_doctor_line(lines, brackets, line, sizeof line);
-        leat_terminal_put(to, INDENT + 2, INDENT + 6, "%s", line);
-    }
-}
-
-void leat_doctor_tell_of_set(const leat_config *file, const leat_config *config,
-                             leat_doctor_result *r)
-{
-    char there[4096] = "", here[sizeof there] = "";
-    leat_config_get(file, "pipeline", there, sizeof there, NULL);
-    leat_config_get(config, "pipeline", here, sizeof here, NULL);
-    for (int32_t i = 0; i < r->n_suggestions && strcmp(there, here); i++) {
-        char *const where = r->suggestions[i].where;
-        if (r->suggestions[i].replaces > 0)
-            snprintf(where + strlen(where), LEAT_DOCTOR_MAX_WHERE - strlen(where),
-                     ", with the values of --set");
-    }
-}
-
 bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
 {
     return !s->is_verified || s->verified_gain >= 0.03;
 }
 
-static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *path,
-                        const leat_config *config)
+static void print_write(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_diff *diff)
 {
-    char line[1024], write[512];
-    snprintf(line, sizeof line, "in %.200s, ", path);
-    if (!leat_doctor_change_helps(s)) {
-        leat_terminal_put(to, INDENT, INDENT, "%s: change nothing",
-                          s->verified_gain > 0 ? "it gains less than 3 %" : "it does not help");
-        return;
-    }
-    if (s->lines[0]) {
-        leat_terminal_put(to, INDENT, INDENT, "%s%s, write", line, s->where);
-        print_lines(to, s->lines, leat_doctor_brackets(path));
-        return;
-    }
-    for (int32_t i = 0; i < s->n_set; i++)
-        leat_files_append(line, sizeof line, "%s%s", i ? "; " : "",
-                          leat_setting_write(config, s->set[i], write, sizeof write));
-    if (s->n_set)
-        leat_terminal_put(to, INDENT, INDENT, "%s", line);
+    const char *const note = leat_doctor_change_helps(s) ? diff->note
+                             : s->verified_gain > 0      ? "it gains less than 3 %: change nothing"
+                                                         : "it does not help: change nothing";
+    if (note[0])
+        leat_terminal_put(to, INDENT, INDENT, "%s", note);
+    if (leat_doctor_change_helps(s) && diff->text)
+        leat_terminal_lines(to, diff->text);
 }
 
 /* Whether a gain is measured, or how else it is known. */
@@ -212,20 +148,18 @@ static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[80], differs[40], what[LEAT_DOCTOR_MAX_WHERE + 160] = "; what to write: --json FILE";
-    if (!s->n_set && !s->lines[0])
+    char gain[80], differs[40], what[LEAT_DOCTOR_MAX_SETTING + 8] = "; what to write: --json FILE";
+    if (!s->n_set)
         what[0] = 0;
     else if (s->n_set == 1)
         snprintf(what, sizeof what, ": %s", s->set[0]);
-    else if (!s->n_set && strlen(s->lines) < 128 && !strchr(s->lines, '\n'))
-        snprintf(what, sizeof what, ": %s, write `%.128s`", s->where, s->lines);
     leat_terminal_put(to, 2, INDENT, "%d. %s%s: %s, %s%s", number, s->title,
                       differs_text(s, differs), gain_or_range_text(s, gain), how_known(s, false),
                       what);
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
-                              const char *path, const leat_config *config)
+                              const leat_doctor_diff *diff)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
     char text[80], differs[40];
@@ -241,5 +175,5 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
         leat_terminal_put(to, INDENT, INDENT, "not verified: %s", s->not_verified);
     if (why)
         leat_terminal_put(to, INDENT, INDENT, "%s", s->why);
-    print_write(to, s, path, config);
+    print_write(to, s, diff);
 }

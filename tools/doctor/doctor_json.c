@@ -83,30 +83,8 @@ static void add_costs(json_t *json, const leat_doctor_result *r)
     }
 }
 
-/* What to write into the config, one text per place. */
-static void add_write(json_t *change, const leat_doctor_suggestion *s, const leat_config *config)
-{
-    json_t *list = leat_json_list(change, "write");
-    char text[512];
-    for (int32_t i = 0; i < s->n_set; i++)
-        leat_json_append(list, leat_setting_write(config, s->set[i], text, sizeof text));
-    if (s->where[0])
-        leat_json_append(list, s->where);
-}
-
-static void add_lines(json_t *change, const char *lines, const char *path)
-{
-    json_t *list = leat_json_list(change, "lines");
-    const bool brackets = *lines && leat_doctor_brackets(path);
-    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
-    while (*lines) {
-        lines = leat_doctor_line(lines, brackets, line, sizeof line);
-        leat_json_append(list, line);
-    }
-}
-
-static void add_suggestion(json_t *list, const leat_doctor_suggestion *s, const char *path,
-                           const leat_config *config)
+static void add_suggestion(json_t *list, const leat_doctor_suggestion *s,
+                           const leat_doctor_diff *diff)
 {
     json_t *one = leat_json_row(list);
     leat_json_text(one, "title", s->title);
@@ -115,8 +93,8 @@ static void add_suggestion(json_t *list, const leat_doctor_suggestion *s, const 
     json_t *set = leat_json_list(one, "set");
     for (int32_t i = 0; i < s->n_set; i++)
         leat_json_append(set, s->set[i]);
-    add_write(one, s, config);
-    add_lines(one, s->lines, path);
+    leat_json_text(one, "diff", diff->text ? diff->text : "");
+    leat_json_text(one, "diff_note", diff->note);
     leat_json_text(one, "not_tried", s->not_tried);
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
@@ -151,7 +129,7 @@ static void add_next_limit(json_t *report, const leat_doctor_result *r)
 }
 
 json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
-                                const leat_config *config)
+                                const leat_doctor_diff *diffs)
 {
     json_t *json = leat_json_open("doctor");
     leat_json_int(json, "schema", 1);
@@ -187,7 +165,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_int(left_out, "no_time", r->n_no_time);
     json_t *suggestions = leat_json_list(json, "suggestions");
     for (int32_t i = 0; i < r->n_suggestions; i++)
-        add_suggestion(suggestions, &r->suggestions[i], path, config);
+        add_suggestion(suggestions, &r->suggestions[i], &diffs[i]);
     json_t *environment = leat_json_object(json, "environment");
     leat_json_int(environment, "cores", r->cores);
     leat_json_real(environment, "cores_taken", r->cores_taken);

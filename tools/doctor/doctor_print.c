@@ -15,7 +15,7 @@ enum { SUGGESTIONS = 3, LINES = 40 };
 struct screen {
     const leat_doctor_result *result;
     const char *path;
-    const leat_config *config;
+    const leat_doctor_diff *diffs;
     int32_t changes; /* how many at most */
     bool extras;     /* what was tried in vain, what is paid once, the cost of spans */
     bool brief; /* without the reason of a change, how to try it, and the rule of the prediction */
@@ -155,7 +155,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
                 ? ""
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
-        leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
+        leat_doctor_change_print(to, r, i, !s->brief, &s->diffs[i - 1]);
     for (int32_t i = n + 1; i <= r->n_suggestions && s->names; i++)
         leat_doctor_change_print_short(to, r, i);
     if (r->n_suggestions > n && !s->names)
@@ -243,6 +243,15 @@ static int lines_of(const char *text)
     return n;
 }
 
+/* Lines of the screen: LINES, and those of the diffs that it shows. */
+static int room_of(const struct screen *s)
+{
+    int n = LINES;
+    for (int32_t i = 0; i < s->result->n_suggestions && i < s->changes; i++)
+        n += s->diffs[i].text ? lines_of(s->diffs[i].text) : 0;
+    return n;
+}
+
 /* Leaves out what matters least: extras, all but the names of changes but the first, explanations, names, the first.
  * False: nothing is left. */
 static bool leave_out(struct screen *s)
@@ -261,11 +270,11 @@ static bool leave_out(struct screen *s)
 }
 
 void leat_doctor_report_print(FILE *to, const leat_doctor_result *r, const char *path,
-                              const leat_config *config)
+                              const leat_doctor_diff *diffs)
 {
-    struct screen s = { r, path, config, SUGGESTIONS, true, false, true };
+    struct screen s = { r, path, diffs, SUGGESTIONS, true, false, true };
     char *text = text_of(&s);
-    while (text && lines_of(text) > LINES && leave_out(&s)) {
+    while (text && lines_of(text) > room_of(&s) && leave_out(&s)) {
         free(text);
         text = text_of(&s);
     }

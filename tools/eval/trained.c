@@ -204,6 +204,16 @@ int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error
     return rc;
 }
 
+int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err)
+{
+    leat_error why = { 0 };
+    if (!err->not_finite)
+        return rc;
+    if (leat_setup_find_not_finite(t->plan, batch, 1, &why))
+        return leat_fail_as(err, &why);
+    return leat_fail_in(err, rc, "batch %lld: ", (long long)batch);
+}
+
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24])
 {
     if (i >= 0 && i < t->n_classes)
@@ -237,11 +247,13 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
-/* A name too many or too few may have moved all after it. */
+/* A name too many or too few may have moved all after it. Several outputs of binary_cross_entropy, whose targets have
+ * two classes, have a name each. */
 static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    const int64_t n = leat_trainer_get_info(t->trainer)->expect.classes;
-    if (n == 0 || n == t->n_classes)
+    const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
+    const int64_t n = info->n_outputs == 1 ? info->expect.classes : info->n_outputs;
+    if (info->expect.classes == 0 || n == t->n_classes)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "--labels %s has %lld names, but the model has %lld classes", how->labels,
@@ -271,7 +283,7 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
     if (rc == LEAT_OK)
         rc = leat_setup_device(t->config, how->device, &t->device, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+        rc = leat_trainer_open_evaluation(t->config, t->plan, t->device, &t->trainer, err);
     if (rc == LEAT_OK && how->labels)
         rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);

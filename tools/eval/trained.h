@@ -49,6 +49,10 @@ int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
 void leat_trained_close(leat_trained *t);
 
+/* Returns rc, the error of leat_trainer_predict() on this batch. If it is about a value that is not finite, *err also says
+ * which record has one, or, where none has, which batch it was. */
+int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err);
+
 /* The name of class i; its number in `text` if it has none. */
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24]);
 /* NULL: the top of the config. */

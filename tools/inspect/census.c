@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "census.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,11 @@ static int fail_memory(leat_error *err)
     return leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
+/* Of NaN beside numbers the range is that of the numbers. */
 static void add(leat_census_range *range, double x)
 {
-    range->low = range->n == 0 || x < range->low ? x : range->low;
-    range->high = range->n == 0 || x > range->high ? x : range->high;
+    range->low = range->n == 0 ? x : fmin(range->low, x);
+    range->high = range->n == 0 ? x : fmax(range->high, x);
     range->sum += x;
     range->n++;
 }

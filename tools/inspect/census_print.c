@@ -13,14 +13,23 @@
 
 /* --- JSON -------------------------------------------------------------------------------*/
 
+/* Whole numbers keep all of their digits. */
+static void number_json(json_t *object, const char *key, double x)
+{
+    if (x == floor(x) && fabs(x) < 0x1p53)
+        leat_json_int(object, key, (int64_t)x);
+    else
+        leat_json_real(object, key, x);
+}
+
 static void range_json(json_t *object, const char *key, const leat_census_range *range)
 {
     if (range->n == 0)
         return;
     json_t *one = leat_json_object(object, key);
-    leat_json_real(one, "min", range->low);
+    number_json(one, "min", range->low);
     leat_json_real(one, "mean", range->sum / (double)range->n);
-    leat_json_real(one, "max", range->high);
+    number_json(one, "max", range->high);
 }
 
 static const char *kind_name(const leat_census_feature *feature)
@@ -76,7 +85,7 @@ json_t *leat_census_json(const leat_census *census, const leat_paths *paths, con
     for (size_t i = 0; i < census->n_labels; i++) {
         json_t *one = leat_json_row(labels);
         leat_json_int(one, "label", census->labels[i].label);
-        leat_json_text_or_null(one, "name", census->labels[i].name);
+        leat_json_text(one, "name", census->labels[i].name);
         leat_json_int(one, "records", (int64_t)census->labels[i].records);
     }
     return json;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,7 +108,8 @@ static void show_values(const leat_feature *feature, leat_image_reader *images, 
             if (out)
                 fprintf(out, " %lld", (long long)ints[i]);
         } else if (feature->kind == LEAT_FEATURE_FLOAT) {
-            json_array_append_new(list, json_real((double)floats[i]));
+            json_array_append_new(list,
+                                  isfinite(floats[i]) ? json_real((double)floats[i]) : json_null());
             if (out)
                 fprintf(out, " %.9g", (double)floats[i]);
         } else {

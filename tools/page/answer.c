@@ -59,22 +59,8 @@ struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *t
 void leat_answer_set(struct leat_answer_change *change, const char *set)
 {
     if (set && change->n_sets < LEAT_ANSWER_SETS_MOST)
-        copy(change->sets[change->n_sets++], sizeof change->sets[0], set);
-}
-
-void leat_answer_write(struct leat_answer_change *change, const char *text)
-{
-    if (text && change->n_writes < LEAT_ANSWER_SETS_MOST)
-        copy(change->writes[change->n_writes++], sizeof change->writes[0], text);
-}
-
-void leat_answer_line(struct leat_answer_change *change, const char *line)
-{
-    const size_t n = strlen(change->lines);
-    if (line && n + 2 < sizeof change->lines) {
-        snprintf(change->lines + n, 2, "%s", n ? "\n" : "");
-        copy(change->lines + n + (n > 0), sizeof change->lines - n - 1, line);
-    }
+        copy(change->sets[change->n_sets], sizeof change->sets[0], set);
+    change->n_sets += set != NULL;
 }
 
 /* --- writing ---------------------------------------------------------------------------------------*/
@@ -117,22 +103,10 @@ static void put_marked(FILE *out, const char *text)
     }
 }
 
-/* Without texts of their own, sets have their YAML. */
-static void put_sets_where(FILE *out, const struct leat_answer_change *change)
-{
-    char yaml[512];
-    for (int i = 0; i < change->n_sets; i++) {
-        fputs(i ? " and write <code>" : "write <code>", out);
-        leat_svg_escape(out, leat_setting_yaml(change->sets[i], yaml, sizeof yaml));
-        fputs("</code>", out);
-        if (leat_setting_is_of_stage(change->sets[i]))
-            fputs(", in the list <code>pipeline</code>", out);
-    }
-}
-
 /* Line ends stay, in which escaped text has none. */
 static void put_lines(FILE *out, const char *lines)
 {
+    fputs("<pre><code>", out);
     while (*lines) {
         const size_t n = strcspn(lines, "\n");
         char *const line = strndup(lines, n);
@@ -142,24 +116,6 @@ static void put_lines(FILE *out, const char *lines)
         if (*lines)
             fputc(*lines++, out);
     }
-}
-
-static void put_where(FILE *out, const struct leat_answer_change *change, const char *config)
-{
-    fputs("<p class=\"small\">To keep it, in ", out);
-    leat_svg_escape(out, config ? config : "the config");
-    fputs(", ", out);
-    for (int i = 0; i < change->n_writes; i++) {
-        fputs(i ? "; " : "", out);
-        put_marked(out, change->writes[i]);
-    }
-    if (change->n_writes == 0)
-        put_sets_where(out, change);
-    fputs(change->lines[0] ? ", write</p>" : "</p>", out);
-    if (!change->lines[0])
-        return;
-    fputs("<pre><code>", out);
-    put_lines(out, change->lines);
     fputs("</code></pre>", out);
 }
 
@@ -168,13 +124,16 @@ static void put_sets(FILE *out, const struct leat_answer_change *change)
     fputs("<p class=\"small\">To try it, add to any command that takes the config</p>"
           "<pre><code>",
           out);
-    for (int i = 0; i < change->n_sets; i++) {
-        char text[512] = "";
+    const int more = change->n_sets - LEAT_ANSWER_SETS_MOST;
+    for (int i = 0; i < (more > 0 ? LEAT_ANSWER_SETS_MOST : change->n_sets); i++) {
+        char text[2 * LEAT_ANSWER_SET_SIZE] = "";
         leat_setting_shell(change->sets[i], text, sizeof text);
         fputs(i ? "\n" : "", out);
         leat_svg_escape(out, text + 1);
     }
     fputs("</code></pre>", out);
+    if (more > 0)
+        fprintf(out, "<p class=\"small\">and %d more: the JSON has them all</p>", more);
 }
 
 static void put_change(FILE *out, const struct leat_answer_change *change, const char *config)
@@ -190,8 +149,14 @@ static void put_change(FILE *out, const struct leat_answer_change *change, const
     }
     if (change->n_sets > 0)
         put_sets(out, change);
-    if (change->n_sets > 0 || change->n_writes > 0)
-        put_where(out, change, config);
+    if (change->diff) {
+        fputs("<p class=\"small\">To keep it, change ", out);
+        leat_svg_escape(out, config ? config : "the config");
+        fputs(" (<code>patch -p0</code> takes this)</p>", out);
+    }
+    put_element(out, "p", "small", change->note);
+    if (change->diff)
+        put_lines(out, change->diff);
     fputs("</li>\n", out);
 }
 

@@ -19,8 +19,8 @@
 enum {
     LEAT_ANSWER_FACTS_MOST = 6,
     LEAT_ANSWER_CHANGES_MOST = 3,
-    LEAT_ANSWER_SETS_MOST = 4,
-    LEAT_ANSWER_LINES_SIZE = 1024
+    LEAT_ANSWER_SETS_MOST = 16, /* as `leat tune` has */
+    LEAT_ANSWER_SET_SIZE = 800,
 };
 
 /* Texts are good as long as the JSON; NULL: there is none. */
@@ -36,11 +36,9 @@ typedef struct leat_answer {
     int n_facts;
     struct leat_answer_change {
         const char *title, *why, *differs;
-        char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
-        int n_sets;
-        char writes[LEAT_ANSWER_SETS_MOST][256]; /* what to write where: "under `a:`, add `b: 1`" */
-        int n_writes;
-        char lines[LEAT_ANSWER_LINES_SIZE]; /* YAML that belongs to the last of them */
+        const char *diff, *note; /* what to write, and a sentence about it */
+        char sets[LEAT_ANSWER_SETS_MOST][LEAT_ANSWER_SET_SIZE]; /* "path=value" */
+        int n_sets; /* beyond LEAT_ANSWER_SETS_MOST: those have no room */
         char gain[320];
         bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
@@ -59,8 +57,6 @@ void leat_answer_fact(leat_answer *answer, const char *name, const char *value, 
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
                                               const char *why);
 void leat_answer_set(struct leat_answer_change *change, const char *set);
-void leat_answer_write(struct leat_answer_change *change, const char *text);
-void leat_answer_line(struct leat_answer_change *change, const char *line);
 
 /* Writes it. large: as the head of a page. */
 void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);

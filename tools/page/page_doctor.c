@@ -96,9 +96,7 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
 {
-    const json_t *const sets = leat_fields_list(from, "set"),
-                        *const writes = leat_fields_list(from, "write"),
-                        *const lines = leat_fields_list(from, "lines");
+    const json_t *const sets = leat_fields_list(from, "set");
     struct leat_answer_change *const change = leat_answer_change(
         out, leat_fields_text_or(from, "title", "change"), leat_fields_text(from, "why"));
     if (!change)
@@ -107,15 +105,13 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
     change->off = json_is_false(json_object_get(from, "right"));
     say_gain(json, from, change);
     if (leat_fields_number(from, "verified_gain") < 0.03) { /* false if it was not verified */
-        leat_answer_write(change, "it gains less than 3 %: change nothing");
+        change->note = "it gains less than 3 %: change nothing";
         return;
     }
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
-    for (size_t i = 0; i < json_array_size(writes); i++)
-        leat_answer_write(change, json_string_value(json_array_get(writes, i)));
-    for (size_t i = 0; i < json_array_size(lines); i++)
-        leat_answer_line(change, json_string_value(json_array_get(lines, i)));
+    change->diff = leat_fields_text(from, "diff");
+    change->note = leat_fields_text(from, "diff_note");
 }
 
 /* "mean; with 95 % certainty 2.28–2.46 ms": the range in which the mean is with 95 % certainty. */

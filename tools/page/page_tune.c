@@ -45,6 +45,8 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         leat_answer_change(out, "Write these settings into the config", NULL);
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
+    if (change)
+        change->diff = leat_fields_text(json, "patch");
 }
 
 /* What was best until then is compared with itself, and comes first among the values of an option. */

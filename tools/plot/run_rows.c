@@ -60,6 +60,21 @@ static void restart(leat_run_rows *rows, json_int_t step, bool also)
 
 /* --- log.jsonl -------------------------------------------------------------------------------------*/
 
+/* True if a line has only the evaluation that the row before it lacks; the row gets it. */
+static bool completes(json_t *list, json_t *line)
+{
+    json_t *const last = json_array_get(list, json_array_size(list) - 1);
+    const json_t *const samples = json_object_get(line, "samples");
+    const char *key;
+    json_t *value;
+    if (!last || step_of(last) != step_of(line) || !json_is_integer(samples) ||
+        json_integer_value(samples) != 0)
+        return false;
+    json_object_foreach(line, key, value) if (!strncmp(key, "eval_", 5))
+        json_object_set(last, key, value);
+    return true;
+}
+
 /* Takes ownership of the line. false: it is none of a log. */
 static bool take_line(leat_run_rows *rows, json_t *line)
 {
@@ -75,12 +90,11 @@ static bool take_line(leat_run_rows *rows, json_t *line)
                                                   : NULL;
     if (!strcmp(kind, "run"))
         restart(rows, json_integer_value(step), false);
-    else if (list)
+    else if (list && !completes(list, line)) {
         forget(list, json_integer_value(step), true);
-    if (list)
-        json_array_append_new(list, line);
-    else
-        json_decref(line);
+        json_array_append(list, line);
+    }
+    json_decref(line);
     return true;
 }
 

@@ -29,7 +29,7 @@ void leat_classes_add(json_t *list, int64_t i, const char *name, const leat_scor
 {
     json_t *json = leat_json_row(list);
     leat_json_int(json, "class", i);
-    leat_json_text_or_null(json, "name", name);
+    leat_json_text(json, "name", name);
     leat_json_int(json, "samples", (int64_t) class->samples);
     leat_json_int(json, "predicted", (int64_t) class->predicted);
     leat_json_int(json, "right", (int64_t) class->right);

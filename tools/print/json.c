@@ -23,18 +23,13 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
 
 json_t *leat_json_string(const char *text)
 {
-    json_t *const value = json_string(text ? text : "?");
-    return value ? value : json_string(leat_terminal_name(text ? text : "?"));
+    json_t *const value = text ? json_string(text) : json_null();
+    return value ? value : json_string(leat_terminal_name(text));
 }
 
 void leat_json_text(json_t *object, const char *key, const char *text)
 {
     leat_json_add(object, key, leat_json_string(text));
-}
-
-void leat_json_text_or_null(json_t *object, const char *key, const char *text)
-{
-    leat_json_add(object, key, text ? leat_json_string(text) : json_null());
 }
 
 json_t *leat_json_list(json_t *object, const char *key)

@@ -15,7 +15,8 @@
  * such a NULL, so that only leat_json_write() needs to check. */
 json_t *leat_json_open(const char *command);
 
-/* A text. JSON is UTF-8, and names of files may be other bytes: these are as leat_terminal_name() shows them. */
+/* A text. JSON is UTF-8, and names of files may be other bytes: these are as leat_terminal_name() shows them. null if
+ * the text is NULL. */
 json_t *leat_json_string(const char *text);
 void leat_json_text(json_t *object, const char *key, const char *text);
 void leat_json_int(json_t *object, const char *key, int64_t value);
@@ -31,9 +32,6 @@ void leat_json_estimate(json_t *object, const char *key, const char *interval,
 void leat_json_hex(json_t *object, const char *key, uint64_t value);
 /* Takes ownership of `value`. */
 void leat_json_add(json_t *object, const char *key, json_t *value);
-/* null if the text is NULL. */
-void leat_json_text_or_null(json_t *object, const char *key, const char *text);
-
 /* A new list or object under `key`; a new object at the end of a list. They are borrowed: what they are in owns them. */
 json_t *leat_json_list(json_t *object, const char *key);
 json_t *leat_json_object(json_t *object, const char *key);

@@ -174,8 +174,10 @@ char *leat_patch_text(const char *before, const char *after, const char *path)
     size_t n;
     const bool fine = split(&d.old, before) && split(&d.new, after) && compare(&d);
     FILE *const to = fine ? open_memstream(&text, &n) : NULL;
+    const char *const end =
+        strchr(path, ' ') ? "\t" : ""; /* else the name ends at its first space */
     if (to && strcmp(before, after) != 0)
-        fprintf(to, "--- %s\n+++ %s\n", path, path);
+        fprintf(to, "--- %s%s\n+++ %s%s\n", path, end, path, end);
     if (to)
         put_hunks(&d, to);
     leat_files_close_text(to, &text);

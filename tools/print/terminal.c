@@ -96,6 +96,13 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
     free(copy);
 }
 
+void leat_terminal_lines(FILE *out, const char *text)
+{
+    char *copy;
+    fputs(shown(text, "\n\r\t", &copy), out);
+    free(copy);
+}
+
 static void put(FILE *out, int column, int indent, const char *format, va_list args)
 {
     char room[ROOM], *copy;

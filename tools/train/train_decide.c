@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "files.h"
 
@@ -54,27 +55,40 @@ static int64_t best_epoch(const leat_train_run *t)
     return known ? t->decided.best_batch / per_epoch - 1 : -1;
 }
 
+/* The file of its weights, in new memory. NULL: it is not there, as when the run went on in another folder and the best epoch
+ * was before that. */
+static char *best_file(const leat_train_run *t)
+{
+    char *path = best_path(t);
+    if (path && access(path, F_OK) < 0) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
 void leat_train_decide_end(const leat_train_run *t)
 {
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
-    char *const path = t->keep.folder ? best_path(t) : NULL;
-    if (metric && path && best_epoch(t) >= 0)
-        printf("; best weights, %s %.6g in epoch %lld, in %s", metric, t->decided.best,
-               (long long)best_epoch(t) + 1, path);
+    if (!metric || !t->keep.folder || best_epoch(t) < 0)
+        return;
+    char *const path = best_file(t);
+    printf("; best weights, %s %.6g in epoch %lld, %s %s", metric, t->decided.best,
+           (long long)best_epoch(t) + 1, path ? "in" : "not in", path ? path : t->keep.folder);
     free(path);
 }
 
 void leat_train_decide_add(json_t *object, const leat_train_run *t)
 {
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
-    char *const path = t->keep.folder ? best_path(t) : NULL;
     leat_json_add(object, "best", json_null());
-    if (metric && path && best_epoch(t) >= 0) {
-        json_t *json = leat_json_object(object, "best");
-        leat_json_text(json, "metric", metric);
-        leat_json_real(json, "value", t->decided.best);
-        leat_json_int(json, "epoch", best_epoch(t));
-        leat_json_text(json, "file", path);
-    }
+    if (!metric || !t->keep.folder || best_epoch(t) < 0)
+        return;
+    char *const path = best_file(t);
+    json_t *json = leat_json_object(object, "best");
+    leat_json_text(json, "metric", metric);
+    leat_json_real(json, "value", t->decided.best);
+    leat_json_int(json, "epoch", best_epoch(t));
+    leat_json_text(json, "file", path);
     free(path);
 }

@@ -162,9 +162,9 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_summary_add(leat_json_object(json, "input"), &(leat_loader_stats_info){ 0 }, &t->stats);
     add_ranks(json, t);
     leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
-    leat_json_text_or_null(json, "resumed", *resumed ? resumed : NULL);
-    leat_json_text_or_null(json, "checkpoint", *t->keep.path ? t->keep.path : NULL);
-    leat_json_text_or_null(json, "saved", t->saved ? t->save : NULL);
+    leat_json_text(json, "resumed", *resumed ? resumed : NULL);
+    leat_json_text(json, "checkpoint", *t->keep.path ? t->keep.path : NULL);
+    leat_json_text(json, "saved", t->saved ? t->save : NULL);
     return json;
 }
 
@@ -264,7 +264,7 @@ json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
     json_t *json = json_object();
     leat_json_int(json, "epoch", per_epoch ? at / per_epoch : 0);
     leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
-    leat_json_text_or_null(json, "go_on", command);
+    leat_json_text(json, "go_on", command);
     free(command);
     return json;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -48,8 +49,8 @@ void leat_train_keep_close(leat_train_keep *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
-/* A run of its own would replace the best weights of an earlier one. Not asked with --resume: a run that was killed in its
- * first epoch may have left them and no checkpoint, and begins again. */
+/* A run of its own would replace the best weights of an earlier one. Not asked when it goes on in its folder: a run that was
+ * killed in its first epoch may have left them and no checkpoint, and begins again. */
 static int refuse_best(const char *folder, leat_error *err)
 {
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
@@ -74,6 +75,32 @@ static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
                      "--checkpoint %s: the folder has checkpoints of a run of %lld steps: add "
                      "--resume to go on with it, or name another folder",
                      folder, (long long)step);
+}
+
+/* True if `from` is this folder, or a file in it. */
+static bool is_of_folder(const leat_train_keep *keep, const char *from)
+{
+    struct stat there, here;
+    const char *const slash = strrchr(from, '/'), *const name = slash ? slash + 1 : from;
+    return stat(from, &there) == 0 &&
+           fstatat(keep->lock, S_ISDIR(there.st_mode) ? "." : name, &here, 0) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* A folder with later steps is another run's: --resume alone would go on with those. Damaged ones that were passed over are
+ * its own. */
+static int refuse_later(const leat_train_keep *keep, const char *from,
+                        const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
+{
+    const int64_t newest = leat_checkpoint_newest(keep->folder);
+    const bool own = is_of_folder(keep, from);
+    if (newest > found->state.next_batch && !(own && found->n_damaged))
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "--checkpoint %s: the folder has checkpoints of later steps than %s, up to "
+            "%lld, with which --resume would go on: name another folder, or move them",
+            keep->folder, found->path, (long long)newest);
+    return keeps_best && !own ? refuse_best(keep->folder, err) : LEAT_OK;
 }
 
 static void say_found(const char *path, const leat_checkpoint_found *found)
@@ -128,6 +155,10 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
     if (rc < 0)
         return leat_fail_in(err, rc, "--resume: ");
+    if (keep->folder && named &&
+        (rc = refuse_later(keep, from, found, info->checkpoint_best, err)) < 0)
+        return rc;
+    keep->goes_on = *found->path != '\0';
     say_found(from, found);
     return LEAT_OK;
 }
@@ -142,6 +173,7 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     const int rc =
         leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;
+    keep->failed = rc < 0;
     keep->last_steps = steps;
     keep->last_ns = leat_host_now_ns();
     if (rc < 0)
@@ -151,12 +183,16 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended)
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left)
 {
     leat_error err;
+    if (leat_checkpoint_ready(keep->trainer))
+        keep->ready_steps = steps;
     if (!keep->folder)
         return;
-    keep->due |= epoch_ended ||
+    /* Half the batches: if as many as make an update are masked, this update is the last one of the epoch all the same. */
+    keep->due |= leat_checkpoint_is_last(keep->trainer, keep->masks ? left / 2 : left) ||
+                 (left == 0 && keep->ready_steps != keep->saved_steps) ||
                  (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
     if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
@@ -164,14 +200,32 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
                 err.message);
 }
 
+static void say_unused(const leat_train_keep *keep)
+{
+    const char *more = "; the last checkpoint is from before them";
+    if (!keep->folder)
+        more = "";
+    else if (keep->ready_steps == 0 && !keep->goes_on)
+        more = ", and there is no checkpoint of them";
+    else if (keep->saved_steps != keep->ready_steps)
+        more = "; there is no checkpoint of the last update, because batches after it were masked";
+    fprintf(stderr,
+            "leat train: the last batches changed no weight: they are only a part of those that "
+            "make an update (train.accumulate)%s\n",
+            more);
+}
+
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
 {
     const bool is_whole = leat_checkpoint_ready(keep->trainer);
-    if (steps > 0 && !is_whole)
-        fprintf(stderr,
-                "leat train: the last batches changed no weight%s: they are only a part of those "
-                "that make an update (train.accumulate)\n",
-                keep->folder ? ", and there is no checkpoint of them" : "");
+    if (is_whole)
+        keep->ready_steps = steps;
+    else if (keep->failed)
+        return leat_fail(err, LEAT_E_IO,
+                         "--checkpoint %s: the checkpoint of the last update could not be written",
+                         keep->folder);
+    else if (steps > 0)
+        say_unused(keep);
     if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
         return LEAT_OK;
     return save(keep, steps, err);

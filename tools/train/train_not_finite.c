@@ -6,38 +6,12 @@
 #include <string.h>
 
 #include "files.h"
-
-enum { LISTED = 64 };
+#include "setup.h"
 
 static int64_t eval_batches(const leat_train_run *t)
 {
     const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
     return n < 0 ? 0 : n;
-}
-
-/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
- * masked or replaced, it is taken from their list. */
-static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
-{
-    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
-    leat_row_error list[LISTED];
-    leat_loader *loader = NULL;
-    leat_batch *batch;
-    bool found = false;
-    int rc = leat_loader_open(plan, &how, &loader, err);
-    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
-        rc = leat_loader_next(loader, &batch, err);
-        if (rc == LEAT_OK)
-            leat_batch_release(batch);
-    }
-    if (rc < 0)
-        found = err->not_finite;
-    const int32_t n_listed = loader ? leat_loader_errors(loader, list, LISTED) : 0;
-    for (int32_t i = 0; i < n_listed && !found; i++)
-        if ((found = list[i].not_finite))
-            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
-    leat_loader_close(&loader);
-    return found;
 }
 
 /* The rank whose rows have the value says so. */
@@ -62,8 +36,8 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
         (trained && (!e->has_eval || is_sound(&e->eval))))
         return LEAT_OK;
     t->diverged = true;
-    const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
-                               : find_value(t->plan, first, e->steps, &why);
+    const bool found = trained ? leat_setup_find_not_finite(t->eval_plan, 0, eval_batches(t), &why)
+                               : leat_setup_find_not_finite(t->plan, first, e->steps, &why);
     leat_fail(err, LEAT_E_DATA,
               "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
               (long long)e->number + 1, (long long)(t->steps - e->steps + 1), (long long)t->steps,
@@ -102,7 +76,7 @@ int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int
     t->diverged = true;
     snprintf(what, sizeof what, "%.399s", err->message);
     list_records(t->plan, batch, records, sizeof records);
-    const bool found = find_value(t->plan, batch, 1, &why);
+    const bool found = leat_setup_find_not_finite(t->plan, batch, 1, &why);
     leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s", (long long)epoch + 1,
               (long long)(t->steps + 1), what,
               found ? "the data: "

@@ -10,6 +10,7 @@
 
 #include "formats/figure.h"
 #include "host.h"
+#include "print/terminal.h"
 #include "signals.h"
 
 enum {
@@ -44,13 +45,19 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->has_meter |= e->has_meter;
 }
 
-static int is_caught(void *user)
+/* With checkpoints a run ends only between two updates of the weights. */
+static bool may_stop(const leat_train_run *t)
 {
-    (void)user;
-    return leat_signals_caught() != 0;
+    return !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
 }
 
-/* A signal ends the evaluation at the next batch; saving after the epoch is still done. */
+static int is_caught(void *user)
+{
+    return may_stop(user) && leat_signals_caught() != 0;
+}
+
+/* A signal ends the evaluation at the next batch; saving after the epoch is still done. Not where steps must follow before a
+ * checkpoint: a run that goes on behind them would not make up for the evaluation. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -61,7 +68,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, NULL, &e->eval, err);
+        rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, t, &e->eval, err);
     if (rc == LEAT_OK && !t->eval_bad && t->talks) {
         leat_loader_stats_info stats;
         leat_loader_stats(loader, &stats);
@@ -85,8 +92,16 @@ static double epochs_done(const leat_train_run *t)
     return per_epoch > 0 ? (double)(t->first + t->steps) / (double)per_epoch : NAN;
 }
 
-static void log_epoch(leat_train_run *t, const leat_train_epoch *e)
+/* For --json and --log. */
+static void note_epoch(leat_train_run *t, leat_train_epoch *e)
 {
+    e->rate = leat_trainer_rate(t->trainer);
+    if (e->has_eval && e->eval.accuracy > t->best_accuracy) {
+        t->best_accuracy = e->eval.accuracy;
+        t->best_epoch = e->number;
+    }
+    if (t->list)
+        json_array_append_new(t->list, leat_train_epoch_json(e));
     json_t *line = leat_train_epoch_json(e);
     leat_json_real(line, "epochs_done", epochs_done(t));
     leat_train_log_add(t->log, "epoch", t->first + t->steps, line);
@@ -149,6 +164,21 @@ static void begin_epoch(leat_train_run *t)
     leat_train_first_begin(t);
 }
 
+/* An evaluation that fails, as by a damaged record, ends the run but loses none of its steps. */
+static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const leat_error *why)
+{
+    leat_error err;
+    if (why->not_finite || (e->train.samples > 0 && !isfinite(e->train.loss)))
+        return;
+    if (save(t, &err) < 0)
+        fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
+    if (leat_train_keep_end(&t->keep, t->steps, &err) < 0)
+        fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
+    else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
+        fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
+                leat_terminal_name(t->keep.path));
+}
+
 /* whole: not one that --steps cuts short. */
 static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
@@ -166,18 +196,13 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         leat_train_first_end(t, e.seconds);
         take_meter(t, &e);
     }
-    if (rc == LEAT_OK && t->eval_plan)
-        rc = evaluate(t, &e, err);
+    if (rc == LEAT_OK && t->eval_plan && (rc = evaluate(t, &e, err)) < 0)
+        save_unevaluated(t, &e, err);
     if (rc == LEAT_OK && whole && e.has_eval)
         rc = leat_train_decide(t, &e, err);
     if (rc < 0)
         return rc;
-    e.rate = leat_trainer_rate(t->trainer);
     t->ended_early = e.decided.stop;
-    if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
-        t->best_accuracy = e.eval.accuracy;
-        t->best_epoch = number;
-    }
     leat_progress_hide(&t->progress);
     if (t->talks && e.first)
         leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
@@ -185,10 +210,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_decide_print(t, &e);
-    if (t->list)
-        json_array_append_new(t->list, leat_train_epoch_json(&e));
     t->has_epoch = true;
-    log_epoch(t, &e);
+    note_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
     if (rc == LEAT_OK)
         rc = save_epoch(t, number, err);
@@ -197,7 +220,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     return rc;
 }
 
-/* Steps that follow in the epoch of batch `number`. */
+/* Steps that follow in the epoch of batch `number`, and in the run. */
 static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
@@ -252,25 +275,27 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
     if (rc == LEAT_OK)
-        leat_train_keep_step(&t->keep, t->steps, last);
+        leat_train_keep_step(&t->keep, t->steps, left_in_epoch(t, info.number));
     return rc;
 }
 
-/* The evaluation of the epoch before the first batch, which a signal stopped. */
+/* The evaluation of the epoch before the first batch, which the last run did not finish. */
 static int evaluate_owed(leat_train_run *t, leat_error *err)
 {
-    leat_train_epoch e = { 0 };
+    leat_train_epoch e = { .trainer = t->trainer, .train = { .loss = NAN, .accuracy = NAN } };
     if (!t->owes_evaluation || !t->eval_plan)
         return LEAT_OK;
+    e.number = t->first / leat_plan_get_info(t->plan)->n_batches - 1;
     int rc = evaluate(t, &e, err);
-    if (rc == LEAT_OK && e.has_eval)
-        rc = leat_train_decide(t, &e, err);
-    t->ended_early = rc == LEAT_OK && e.decided.stop;
-    if (rc == LEAT_OK && t->talks && e.has_eval)
+    if (rc < 0 || !e.has_eval || (rc = leat_train_decide(t, &e, err)) < 0)
+        return rc;
+    t->ended_early = e.decided.stop;
+    if (t->talks)
         printf("evaluation that the last run did not finish: loss %.4f\n", e.eval.loss);
-    if (rc == LEAT_OK && t->talks)
+    if (t->talks)
         leat_train_decide_print(t, &e);
-    return rc;
+    note_epoch(t, &e);
+    return LEAT_OK;
 }
 
 static uint64_t steps_expected(const leat_train_run *t)
@@ -304,13 +329,10 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* *stops after a signal to any rank; with checkpoints only between two updates of the weights. An error of one rank, such
- * as a full disk, ends all. */
+/* *stops after a signal to any rank. An error of one rank, such as a full disk, ends all. */
 static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error *err)
 {
-    const bool may =
-        !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
-    *stops = may && leat_signals_caught();
+    *stops = may_stop(t) && leat_signals_caught();
     return leat_ranks_agree(t->ranks, rc, stops, err);
 }
 

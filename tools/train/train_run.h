@@ -25,9 +25,12 @@ typedef struct leat_train_keep {
     const char *folder; /* NULL: no checkpoints are written */
     int lock;           /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
+    bool goes_on; /* from a checkpoint */
+    bool masks;   /* set after opening: on_error may mask whole batches */
     /* While it runs. */
-    bool due;
+    bool due, failed;            /* failed: to write the last one */
     int64_t last_steps, last_ns; /* of the last one, or of the begin */
+    int64_t ready_steps;         /* steps of this run up to its last update; 0: none yet */
     /* Results. */
     char path[LEAT_CHECKPOINT_PATH]; /* of the last one; "": none yet */
     int64_t saved_steps;             /* steps of this run that it includes */
@@ -43,11 +46,13 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
 /* Lets go of the folder. */
 void leat_train_keep_close(leat_train_keep *keep);
 
-/* After a step: writes a checkpoint if one is due and the weights are between two updates. A failure in the
- * middle of a run is reported on standard error, and the run goes on. */
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended);
+/* After a step that `left` others follow in its epoch, or before the end of the run: writes a checkpoint after the last update
+ * of the epoch, and if one is due and the weights are between two updates. A failure in the middle of a run is reported on
+ * standard error, and the run goes on. */
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left);
 
-/* At the end of a run: writes the last one, unless it is there already. */
+/* At the end of a run: writes the last one, unless it is there already. The batches after the last update are not in it: a
+ * run of more epochs makes them again, and adds their gradients to those of the next ones. */
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
 
 /* --- the folder of --log ---------------------------------------------------------------------- */

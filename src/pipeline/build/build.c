@@ -159,13 +159,6 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
-/* Copies the notes of the source. */
-static void take_notes(leat_build *build)
-{
-    for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
-        leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
-}
-
 int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -197,7 +190,7 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     if ((rc = check_jpeg_index(build, sections->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
-    take_notes(build);
+    leat_stage_note_source(plan);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);

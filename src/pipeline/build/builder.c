@@ -42,6 +42,12 @@ void leat_builder_close(leat_builder **out)
     *out = NULL;
 }
 
+/* Where to put an error: a later one is not told. */
+static leat_error *first_error(leat_builder *builder)
+{
+    return builder->error.code == LEAT_OK ? &builder->error : NULL;
+}
+
 /* Appends to a text. The builder keeps an error until leat_builder_plan(). */
 static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char *format, ...)
 {
@@ -55,8 +61,8 @@ static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char 
         memcpy(bytes + to->size, more, (size_t)n + 1);
         to->bytes = bytes;
         to->size += (size_t)n;
-    } else if (builder->error.code == LEAT_OK) {
-        leat_fail(&builder->error, LEAT_E_NOMEM, "builder: no memory for another call");
+    } else {
+        leat_fail(first_error(builder), LEAT_E_NOMEM, "builder: no memory for another call");
     }
     if (n >= 0)
         free(more);
@@ -67,7 +73,7 @@ void leat_builder_source(leat_builder *builder, const char *name, const char *op
     if (!builder)
         return;
     if (!name)
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_source: name must be given");
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_source: name must be given");
     else
         add(builder, &builder->source, "source: {%s: %s}\n", name, options ? options : "{}");
 }
@@ -78,8 +84,8 @@ void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_row
     if (!builder)
         return;
     if (!rows || n_rows < 1 || n_rows > LEAT_MAX_FEATURES) {
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_rows: 1 to %d tensors, got %d",
-                  LEAT_MAX_FEATURES, n_rows);
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT,
+                  "leat_builder_rows: 1 to %d tensors, got %d", LEAT_MAX_FEATURES, n_rows);
         return;
     }
     for (int32_t i = 0; i < n_rows && rows[i].name; i++) {
@@ -89,7 +95,7 @@ void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_row
             same++;
         if (length < 1 || length >= LEAT_FEATURE_NAME || same < i) {
             leat_fail(
-                &builder->error, LEAT_E_ARGUMENT,
+                first_error(builder), LEAT_E_ARGUMENT,
                 "leat_builder_rows: tensor %d is named '%.80s', but a name has 1 to %d bytes, "
                 "and no other tensor has it",
                 i, rows[i].name, LEAT_FEATURE_NAME - 1);
@@ -106,7 +112,7 @@ void leat_builder_stage(leat_builder *builder, const char *name, const char *opt
     if (!builder)
         return;
     if (!name)
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_stage: name must be given");
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_stage: name must be given");
     else if (options)
         add(builder, &builder->stages, "  - %s: %s\n", name, options);
     else
@@ -126,7 +132,7 @@ void leat_builder_seed(leat_builder *builder, int64_t seed)
     if (!builder)
         return;
     if (seed < 0)
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_seed: at least 0, got %lld",
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_seed: at least 0, got %lld",
                   (long long)seed);
     builder->seed = seed;
 }
@@ -136,11 +142,11 @@ void leat_builder_op(leat_builder *builder, const leat_op *op)
     if (!builder)
         return;
     if (!op) {
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_op: op must be given");
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_op: op must be given");
         return;
     }
     if (builder->n_ops == LEAT_MAX_USER_OPS) {
-        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_op: more than %d ops",
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_op: more than %d ops",
                   LEAT_MAX_USER_OPS);
         return;
     }

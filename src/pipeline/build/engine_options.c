@@ -29,7 +29,8 @@ const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_ENUM(
         leat_engine_options, io, "buffered", ios,
         "buffered: through the page cache; direct: around it (O_DIRECT), for data sets larger than "
-        "memory; falls back to buffered, with a note, if the file system refuses"),
+        "memory; buffered, with a note, if the file system refuses or the source reads without "
+        "io_uring"),
     LEAT_OPTION_ENUM(leat_engine_options, verify, "once", verifies,
                      "once: a record that is kept in memory is checked (CRC) when it is first "
                      "used; always: at each use; records that are read anew are always checked"),

@@ -234,3 +234,27 @@ int leat_stage_add_nested(leat_source *source, const leat_node *pipeline,
     free(build.plan);
     return rc;
 }
+
+/* --- the source ---------------------------------------------------------------------------------- */
+
+/* Sources that read records themselves, or have them in memory, go through the page cache or need no file. */
+static void note_direct(leat_plan *plan)
+{
+    const leat_source *const source = plan->source;
+    leat_extent at = { .fd = -1 };
+    if (plan->engine.io != LEAT_IO_DIRECT ||
+        (source->table->locate && !source->table->read &&
+         (source->table->locate(source, 0, &at, NULL) < 0 || at.fd >= 0)))
+        return;
+    leat_note_add(plan,
+                  "engine.io: direct has no effect: source '%s' does not read its records by "
+                  "io_uring",
+                  source->table->kind.name);
+}
+
+void leat_stage_note_source(leat_plan *plan)
+{
+    for (const char *at = plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
+        leat_note_add(plan, "%.*s", (int)strcspn(at, "\n"), at);
+    note_direct(plan);
+}

@@ -42,6 +42,9 @@ unsigned leat_stage_flags(const leat_node *entry);
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
+/* stage.c: copies the notes of the source; says which engine options have no effect on it. */
+void leat_stage_note_source(leat_plan *plan);
+
 /* stage_shuffle.c: refuses, or says in a note, what the batch makes of streams. */
 int leat_stage_shuffle_check(const leat_build *build, const leat_node *where, leat_error *err);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "ops/decode/decode.h"
+#include "ops/op_list.h"
 #include "pipeline/cache/cache.h"
 #include "pipeline/sample/device_cache.h"
 #include "stage.h"
@@ -117,6 +119,26 @@ static uint64_t text_digest(const char *text)
     return leat_digest_row(text, strlen(text), 0);
 }
 
+/* decode_jpeg with scale: auto right before the cache depends on the resize behind it. */
+static void add_scales(const leat_plan *plan, leat_cache_origin *out)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const int32_t last = plan->chains[c].cache_at - 1;
+        const leat_chain_op *const op = last < 0 ? NULL : &plan->chains[c].ops[last];
+        if (!op || op->op != &leat_op_decode_jpeg)
+            continue;
+        const leat_decode_options *const o = op->options;
+        const size_t n = strlen(out->text);
+        char size[96];
+        if (o->scale != LEAT_DECODE_SCALE_AUTO)
+            continue;
+        snprintf(size, sizeof size, " for a resize to %lld x %lld%s", (long long)o->resize_height,
+                 (long long)o->resize_width, o->resize_keeps_aspect ? " (keep_aspect)" : "");
+        out->stages = leat_digest_chain(out->stages, text_digest(size));
+        snprintf(out->text + n, sizeof out->text - n, "%s", size);
+    }
+}
+
 /* Describes where the samples come from, so that a file of another pipeline is refused. */
 static int find_origin(const leat_build *build, const leat_config_sections *sections,
                        const leat_cache_layout *layout, leat_cache_origin *out, leat_error *err)
@@ -140,6 +162,7 @@ static int find_origin(const leat_build *build, const leat_config_sections *sect
         out->seed = plan->is_cache_random ? plan->seed : 0;
         snprintf(out->version, sizeof out->version, "%s", LEAT_VERSION);
         snprintf(out->text, sizeof out->text, "%s", *text ? text : "none");
+        add_scales(plan, out);
     } else {
         rc = leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", size);
     }

@@ -38,6 +38,10 @@ static int add_on_error(leat_build *build, const void *options, const leat_node 
     build->on_error = where;
     build->plan->on_error = (leat_on_error)o->policy;
     build->plan->max_errors = o->max_errors;
+    if (o->policy == LEAT_ON_ERROR_FAIL && o->max_errors != LEAT_ERRORS_AUTO)
+        leat_note_add(build->plan,
+                      "on_error: max_errors has no effect with policy: fail, which stops at the "
+                      "first bad record; write policy: mask or replace");
     return LEAT_OK;
 }
 

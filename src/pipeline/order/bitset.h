@@ -9,6 +9,7 @@
 #ifndef LEAT_BITSET_H
 #define LEAT_BITSET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "leat/error.h"
@@ -25,6 +26,10 @@ int leat_bitset_open(leat_bitset **out, uint64_t n, leat_error *err);
 void leat_bitset_close(leat_bitset **set);
 /* Adds i < n. Call it before leat_bitset_finish. */
 void leat_bitset_add(leat_bitset *set, uint64_t i);
+static inline bool leat_bitset_has(const leat_bitset *set, uint64_t i)
+{
+    return set->words[i / 64] >> i % 64 & 1;
+}
 /* Call it after the last member was added: builds the lookup tables. LEAT_E_NOMEM. */
 int leat_bitset_finish(leat_bitset *set, leat_error *err);
 /* Memory of a finished set. */

@@ -229,8 +229,6 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 {
     leat_order_place place = { 0 };
     leat_check(order->n_batches > 0 && order->rank < order->ranks);
-    for (int32_t i = 0; i < order->n_before; i++)
-        cache->before[i].streams = cache->streams;
     if (order->n_batches == LEAT_ENDLESS) {
         place.number = b;
     } else {
@@ -251,6 +249,8 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *sample, uint64_t *epoch)
 {
+    for (int32_t i = 0; i < order->n_before; i++)
+        cache->before[i].streams = cache->streams;
     leat_check(place->first_row + j < place->global_rows);
     *sample = leat_order_position(place, j);
     *epoch = place->epoch;
@@ -267,6 +267,7 @@ void leat_order_rows(const leat_order *order, leat_order_cache *cache,
     const bool is_plain = !order->buckets && !order->combine && order->samples_per_record == 1;
     uint64_t epoch;
     leat_check(place->first_row + j + n <= place->global_rows);
+    cache->before[0].streams = cache->streams;
     if (is_plain && order->n_before == 1 && step->kind == LEAT_ORDER_SHUFFLE)
         leat_shuffle_span(&step->shuffle, step->n_in, 0, place->epoch, &cache->before[0],
                           leat_order_position(place, j), n, samples);

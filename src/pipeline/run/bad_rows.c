@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "formats/visible.h"
 #include "pipeline/order/order_replace.h"
 
 int leat_bad_rows_open(leat_loader *loader, leat_error *err)
@@ -109,7 +110,7 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
                            .not_finite = err->not_finite };
     if (plan->on_error == LEAT_ON_ERROR_FAIL || !is_of_record(err->code))
         return err->code;
-    snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
+    leat_visible(err->message, strlen(err->message), "\n", bad.message, sizeof bad.message);
     if (bad.replaced) {
         const int rc = replace(plan, worker, slot, row, sample, &bad.replacement, err);
         if (rc < 0)
@@ -137,13 +138,15 @@ void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
     }
     leat_check(loader->n_logs_used <= loader->n_slots + loader->n_buffers);
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
+    slot->log->is_counted = false;
 }
 
 void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot)
 {
-    const leat_bad_log *const log = slot->log;
-    if (slot->error.code < 0 || !log || log->n == 0)
+    leat_bad_log *const log = slot->log;
+    if (slot->error.code < 0 || !log || log->n == 0 || log->is_counted)
         return;
+    log->is_counted = true;
     const leat_order *const order = &loader->plan->order;
     const int64_t epoch = slot->batch / (int64_t)leat_order_epoch_batches(order);
     const int64_t most = loader->plan->max_errors;

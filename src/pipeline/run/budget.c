@@ -274,6 +274,13 @@ static int64_t blocks_bytes(const leat_plan *plan, uint64_t block, uint64_t wind
     return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
 }
 
+/* Parts of files with the tables that say where they are; an entry of 8 bytes for each 128 KiB, too. 0 stays 0. */
+static int64_t with_tables(const leat_plan *plan, int64_t bytes)
+{
+    const int64_t tables = (int64_t)plan->source->keep_tables + bytes / (128 << 10) * 8;
+    return bytes ? bytes + leat_budget_round_up(tables) : 0;
+}
+
 /* The same for all streams with rows of this rank; 0: another order. */
 static int64_t parts_bytes(const leat_plan *plan)
 {
@@ -287,7 +294,7 @@ static int64_t parts_bytes(const leat_plan *plan)
         is_apart(&plan->order, step) ? streams / ranks + (streams % ranks ? 2 : 0) : streams;
     const int64_t n = (int64_t)(mine < streams ? mine : streams);
     const int64_t each = blocks_bytes(plan, step->shuffle.block, window < part ? window : part);
-    return each < INT64_MAX / n ? each * n : 0;
+    return each < INT64_MAX / 2 / n ? with_tables(plan, each * n) : 0;
 }
 
 /* Finds the least that works: reading ahead, or with files in memory, if these are small. Returns the bytes of files that
@@ -354,7 +361,7 @@ static void decide_shuffle(const leat_budget_division *d)
     const bool is_global = shuffles_globally(&plan->order);
     const leat_order_step *const blocks = is_global ? NULL : find_blocks(&plan->order);
     const uint64_t block = BLOCK_BYTES / (uint64_t)(plan->probe.mean_bytes + 1) + 1;
-    const int64_t kept = blocks_bytes(plan, block, BLOCKS * block);
+    const int64_t kept = with_tables(plan, blocks_bytes(plan, block, BLOCKS * block));
     const int64_t all = (int64_t)plan->source->keep_bytes, parts = blocks ? parts_bytes(plan) : all;
     const int64_t needs = parts < all ? parts : all, share = b->limit_bytes / KEEP_SHARE;
     const int64_t rest = b->limit_bytes - (b->total_bytes - b->read_bytes);

@@ -79,7 +79,8 @@ typedef enum leat_slot_state {
 typedef struct leat_bad_log {
     struct leat_bad_log *next; /* in the list of free logs */
     int64_t n_masked, n_replaced;
-    int32_t n; /* entries in rows, sorted by row; the lowest rows when there are more */
+    bool is_counted; /* against max_errors */
+    int32_t n;       /* entries in rows, sorted by row; the lowest rows when there are more */
     leat_row_error rows[LEAT_BATCH_ERRORS];
 } leat_bad_log;
 

@@ -12,6 +12,8 @@
 #include "engine.h"
 #include "pipeline/sample/sample.h"
 
+#define FIRST_BATCH_MOST ((int64_t)1 << 62) /* sums of numbers of batches do not overflow */
+
 /* --- open ------------------------------------------------------------------------------------- */
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
@@ -27,15 +29,21 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
             plan->caches_on_device ? "a cache on the device" : "a map with device: gpu",
             o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
             plan->caches_on_device ? "cache: memory" : "device: cpu");
-    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0 || o->hold > 1 << 20)
-        return leat_fail(
-            err, LEAT_E_ARGUMENT,
-            "loader: epochs is -1 or more, first_batch 0 or more, hold 0 to 1048576; got "
-            "%lld, %lld, %d",
-            (long long)o->epochs, (long long)o->first_batch, o->hold);
-    if (o->beyond_hold != 0 && o->beyond_hold != 1)
-        return leat_fail(err, LEAT_E_ARGUMENT, "loader: beyond_hold is 0 or 1; got %d",
-                         o->beyond_hold);
+    const struct {
+        bool wrong;
+        const char *is;
+        long long got;
+    } values[] = {
+        { o->epochs < -1, "epochs is -1 or more", o->epochs },
+        { o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST,
+          "first_batch is 0 to 4611686018427387904", o->first_batch },
+        { o->hold < 0 || o->hold > 1 << 20, "hold is 0 to 1048576", o->hold },
+        { o->beyond_hold != 0 && o->beyond_hold != 1, "beyond_hold is 0 or 1", o->beyond_hold },
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i].wrong)
+            return leat_fail(err, LEAT_E_ARGUMENT, "loader: %s; got %lld", values[i].is,
+                             values[i].got);
     return LEAT_OK;
 }
 

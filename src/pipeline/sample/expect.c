@@ -109,22 +109,31 @@ static int stored_class(const leat_plan *plan, int32_t feature, uint64_t record,
     return rc;
 }
 
-/* Whether a record is in the first pass: filter, take and the like leave records out. */
-static bool takes_part(const leat_plan *plan, uint64_t record)
+/* The records of the first pass: filter, take and the like leave records out. NULL: out of memory. */
+static leat_bitset *find_records(const leat_plan *plan)
 {
     leat_order_cache *const cache = calloc(1, sizeof *cache);
     const uint64_t n = leat_order_epoch_batches(&plan->order);
-    bool found = false;
-    for (uint64_t b = 0; cache && b < n && !found; b++) {
-        const leat_order_place place = leat_order_find(&plan->order, cache, b);
-        for (uint64_t j = 0; j < place.rows && !found; j++) {
-            uint64_t sample, epoch;
-            leat_order_row(&plan->order, cache, &place, j, &sample, &epoch);
-            found = sample == record;
+    leat_bitset *found = NULL;
+    if (cache && leat_bitset_open(&found, plan->source->n_records, NULL) >= 0)
+        for (uint64_t b = 0; b < n; b++) {
+            const leat_order_place place = leat_order_find(&plan->order, cache, b);
+            for (uint64_t j = 0; j < place.rows; j++) {
+                uint64_t sample, epoch;
+                leat_order_row(&plan->order, cache, &place, j, &sample, &epoch);
+                leat_bitset_add(found, sample);
+            }
         }
-    }
     free(cache);
     return found;
+}
+
+/* Whether a record takes part. *records: NULL before the first call. */
+static bool takes_part(const leat_plan *plan, uint64_t record, leat_bitset **records)
+{
+    if (!*records)
+        *records = find_records(plan);
+    return *records && leat_bitset_has(*records, record);
 }
 
 static bool is_known(const leat_expect *expect, const leat_plan *plan)
@@ -144,6 +153,7 @@ int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_err
         return LEAT_OK;
     const leat_chain *const chain = &plan->chains[expect->tensor];
     const leat_source *const source = plan->source;
+    leat_bitset *records = NULL;
     int rc = LEAT_OK;
     for (uint64_t record = 0; record < source->n_records && rc == LEAT_OK; record++) {
         leat_view view;
@@ -152,12 +162,10 @@ int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_err
         const int found =
             check_classes(expect, plan->tensors[expect->tensor].name, view.shape.dtype, view.data,
                           (size_t)leat_shape_elements(&view.shape), -1, err);
-        if (found < 0 && !takes_part(plan, record))
-            break; /* later records are checked in their batches */
-        rc = found;
-        if (rc < 0)
-            leat_source_fail_in(source, record, err, rc);
+        if (found < 0 && takes_part(plan, record, &records))
+            rc = leat_source_fail_in(source, record, err, found);
     }
+    leat_bitset_close(&records);
     leat_scratch_close(&scratch);
     return rc;
 }

@@ -16,6 +16,7 @@
 #include "formats/folder_list.h"
 #include "formats/format.h"
 #include "formats/image_format.h"
+#include "formats/visible.h"
 #include "source.h"
 
 #define PIECE_FILES 64
@@ -41,7 +42,7 @@ typedef struct walk {
 static void leave_out(left_out *what, const char *path)
 {
     if (what->n++ == 0)
-        snprintf(what->first, sizeof what->first, "%s", path);
+        leat_visible(path, strlen(path), "", what->first, sizeof what->first);
 }
 
 /* Called for each entry of a folder. It sets *path to NULL to keep the path. */

@@ -65,6 +65,11 @@ uint64_t leat_kept_files_memory(const leat_kept_files *kept)
            kept->n_pieces * sizeof *kept->pieces;
 }
 
+uint64_t leat_kept_files_tables(const leat_kept_files *kept)
+{
+    return kept->n_pieces * (sizeof *kept->pieces + sizeof *kept->frames + sizeof *kept->announced);
+}
+
 /* --- start ------------------------------------------------------------------------------------------ */
 
 static void free_tables(leat_kept_files *kept)
@@ -96,12 +101,19 @@ static uint64_t frame_bytes(const leat_kept_files *kept)
     return PIECE + (overlap < OVERLAP ? overlap : OVERLAP);
 }
 
+/* A frame has an entry in the queue. At least one: 0 would be all files. */
+static uint64_t frames_in(const leat_kept_files *kept, uint64_t bytes)
+{
+    const uint64_t tables = leat_kept_files_tables(kept), each = kept->frame + sizeof *kept->queue;
+    return bytes < tables + each ? 1 : (bytes - tables) / each;
+}
+
 /* Maps the memory, with huge pages if available: random rows touch a new page each. Flags follow the files. */
 static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
 {
     const bool all = bytes >= leat_kept_files_memory(kept);
     kept->frame = frame_bytes(kept);
-    kept->n_most = all ? 0 : bytes / kept->frame;
+    kept->n_most = all ? 0 : frames_in(kept, bytes);
     const uint64_t whole = all ? mapped_bytes(kept) : kept->n_most * kept->frame;
     kept->block_bytes = (size_t)(whole + HUGE_PAGE + (all ? kept->n_flags : 0));
     void *const block = make_tables(kept) ? mmap(NULL, kept->block_bytes, PROT_READ | PROT_WRITE,

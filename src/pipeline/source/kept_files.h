@@ -74,6 +74,8 @@ void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t b
                          uint64_t n_records, leat_kept_file *out);
 /* Memory for all files. */
 uint64_t leat_kept_files_memory(const leat_kept_files *kept);
+/* What is needed beside the parts of files where not all fit. */
+uint64_t leat_kept_files_tables(const leat_kept_files *kept);
 
 /* From now on, what is read is kept, within this many bytes. Any thread; only the first call counts.
  * LEAT_E_NOMEM: nothing is kept, and another call may try again. */

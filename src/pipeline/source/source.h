@@ -129,6 +129,7 @@ struct leat_source {
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
+    uint64_t keep_tables;  /* what it needs beside the parts of files, if not all fit */
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
     bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
@@ -170,9 +171,8 @@ int leat_source_largest_record(const leat_source *source, int64_t *most, leat_er
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 
-/* Finds the files of patterns (formats/pattern.h), sorted. A file that matches twice is in the list
- * twice: formats/same_file.h finds it. *paths ends with NULL; free it with leat_source_free_paths. A pattern without a match is an
- * error. */
+/* Finds the files of patterns (formats/pattern.h), sorted. One that matches twice is there twice (formats/same_file.h).
+ * *paths ends with NULL; leat_source_free_paths() it. A pattern without a match is an error. */
 int leat_source_glob(const leat_string *patterns, int32_t n_patterns, const leat_node *where,
                      char ***paths, size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);

@@ -186,3 +186,22 @@ int leat_compressed_read(leat_compressed *chunks, const leat_compressed_file *fi
     }
     return LEAT_OK;
 }
+
+/* --- fork ------------------------------------------------------------------------------------------- */
+
+void leat_compressed_before_fork(leat_compressed *chunks)
+{
+    pthread_mutex_lock(&chunks->lock);
+}
+
+void leat_compressed_after_fork(leat_compressed *chunks, bool is_child)
+{
+    for (size_t i = 0; is_child && i < chunks->n_cached; i++) {
+        cached_chunk *const s = &chunks->cached[i];
+        s->state = s->state == FILLING ? EMPTY : s->state;
+        s->n_users = 0;
+    }
+    if (is_child) /* as if no thread had waited */
+        pthread_cond_init(&chunks->changed, NULL);
+    pthread_mutex_unlock(&chunks->lock);
+}

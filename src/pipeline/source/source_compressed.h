@@ -5,6 +5,8 @@
 #ifndef LEAT_SOURCE_COMPRESSED_H
 #define LEAT_SOURCE_COMPRESSED_H
 
+#include <stdbool.h>
+
 #include "formats/decompress_index.h"
 #include "leat/error.h"
 #include "open_files.h"
@@ -26,6 +28,10 @@ int leat_compressed_open(leat_compressed **out, size_t n_chunks, size_t most_byt
                          leat_error *err);
 void leat_compressed_close(leat_compressed **chunks);
 size_t leat_compressed_bytes(const leat_compressed *chunks);
+
+/* See leat_forked_hook. In a child, chunks of the parent's threads are given up. */
+void leat_compressed_before_fork(leat_compressed *chunks);
+void leat_compressed_after_fork(leat_compressed *chunks, bool is_child);
 
 /* Copies bytes of the decompressed data, which must contain the whole range. Any thread; it can wait
  * for a thread that decompresses the same chunk.

@@ -124,7 +124,11 @@ static void add_features(images_source *source)
 
 static uint64_t memory_of(const leat_images_list *list)
 {
+    const leat_file_list *const given = list->given;
     uint64_t bytes = list->room * sizeof *list->files;
+    if (given)
+        bytes += given->n * sizeof *given->entries +
+                 given->labels.n * (given->labels.floats ? sizeof(float) : sizeof(int64_t));
     for (size_t i = 0; i < list->n_files; i++) /* about what malloc rounds up to */
         bytes += (strlen(list->files[i].path) / 16 * 16 + 32) * (list->given ? 2 : 1);
     return bytes;

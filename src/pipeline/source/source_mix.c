@@ -83,13 +83,12 @@ static int reduce(size_t n, uint64_t *weights, leat_error *err)
     uint64_t factor = 0, period = 0;
     for (size_t i = 0; i < n; i++)
         factor = common_factor(weights[i], factor);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && period <= LEAT_COMBINE_PERIOD; i++) /* the sum of all may wrap */
         period += weights[i] /= factor;
     if (period > LEAT_COMBINE_PERIOD)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "mix: these weights make a pattern of %llu elements, at most %d: round "
-                         "them",
-                         (unsigned long long)period, LEAT_COMBINE_PERIOD);
+                         "mix: these weights make a pattern of more than %d elements: round them",
+                         LEAT_COMBINE_PERIOD);
     return LEAT_OK;
 }
 

@@ -10,6 +10,8 @@
 #include "formats/zip.h"
 #include "row_files.h"
 
+#define NAME "image" /* of the tensor of .npy files, unless the option says otherwise */
+
 typedef struct npy_options {
     leat_strings files, labels;
     leat_string name;
@@ -24,7 +26,7 @@ static const leat_option options[] = {
         npy_options, labels, "[]",
         ".npy files of the labels, as many as `files` and in their order; default: no labels, or "
         "those in the .npz files"),
-    LEAT_OPTION_STRING(npy_options, name, "image", "name of the tensor of .npy files"),
+    LEAT_OPTION_STRING(npy_options, name, NAME, "name of the tensor of .npy files"),
     LEAT_OPTION_NODE(npy_options, features, "",
                      "tensor name: array name, for each array of a .npz file to read; default: all "
                      "arrays under their own names"),
@@ -187,6 +189,23 @@ static int add_npz(leat_row_files *s, const npy_options *o, leat_row_file *file,
     return rc;
 }
 
+/* `name` is for .npy files, `features` for .npz files. path: the first file. */
+static int note_unused(leat_row_files *s, const npy_options *o, const char *path, bool is_npz,
+                       leat_error *err)
+{
+    if (!is_npz && o->features)
+        return leat_source_add_note(
+            &s->base.notes, err,
+            "npy: features has no effect on .npy files, such as %s; `name` names their tensor",
+            path);
+    if (is_npz && strcmp(o->name.text, NAME) != 0)
+        return leat_source_add_note(&s->base.notes, err,
+                                    "npy: name has no effect on .npz files, such as %s; "
+                                    "`features: {%s: ARRAY}` renames an array",
+                                    path, o->name.text);
+    return LEAT_OK;
+}
+
 static int add_file(leat_row_files *s, const void *opts, const char *path, const char *labels,
                     leat_error *err)
 {
@@ -201,8 +220,10 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     const ssize_t n = leat_format_pread(file->fd, begin, sizeof begin, 0);
     if (n < 0)
         return leat_fail(err, LEAT_E_IO, "cannot read %s", path);
-    rc = leat_zip_begins(begin, (size_t)n) ? add_npz(s, o, file, err)
-                                           : add_npy(s, o->name.text, file, err);
+    const bool is_npz = leat_zip_begins(begin, (size_t)n);
+    if (s->n_groups == 1 && (rc = note_unused(s, o, path, is_npz, err)) < 0)
+        return rc;
+    rc = is_npz ? add_npz(s, o, file, err) : add_npy(s, o->name.text, file, err);
     if (rc < 0 || (labels && ((rc = leat_row_files_file(s, labels, &label_file, err)) < 0 ||
                               (rc = add_npy(s, "label", label_file, err)) < 0)))
         return rc;

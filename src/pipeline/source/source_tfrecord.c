@@ -39,9 +39,34 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
+/* A child may use the source. What threads of the parent had in use at the fork stays so in the child: a piece that they
+ * were reading, a file that they had claimed. Others do not wait for these. */
+static void before_fork(void *arg)
+{
+    leat_tfrecord_source *const source = arg;
+    if (source->late)
+        leat_tfrecord_late_before_fork(source->late);
+    if (source->chunks)
+        leat_compressed_before_fork(source->chunks);
+    pthread_mutex_lock(&source->kept->lock);
+    pthread_mutex_lock(&source->files.lock);
+}
+
+static void after_fork(void *arg, bool is_child)
+{
+    leat_tfrecord_source *const source = arg;
+    pthread_mutex_unlock(&source->files.lock);
+    pthread_mutex_unlock(&source->kept->lock);
+    if (source->chunks)
+        leat_compressed_after_fork(source->chunks, is_child);
+    if (source->late)
+        leat_tfrecord_late_after_fork(source->late);
+}
+
 static void close_tfrecord(leat_source *base)
 {
     leat_tfrecord_source *const source = (leat_tfrecord_source *)base;
+    leat_forked_forget(&source->forked);
     for (size_t i = 0; i < source->n_shards; i++)
         leat_tfrecord_shard_close(&source->shards[i]);
     leat_compressed_close(&source->chunks);
@@ -258,7 +283,7 @@ static int describe_features(leat_tfrecord_source *source, const tfrecord_option
         if (!is_of_record(rc))
             first = again;
     }
-    return leat_fail(err, first.code, "%s", first.message);
+    return leat_fail_as(err, &first);
 }
 
 /* Finds the feature of each JPEG index. */
@@ -288,6 +313,7 @@ static void set_ways(leat_tfrecord_source *source)
     for (int32_t i = 0; i < source->base.n_features; i++)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
+    source->base.keep_tables = leat_kept_files_tables(source->kept);
     source->base.can_gather = all_plain && all_fixed;
     leat_tfrecord_scatter_make(source);
 }
@@ -338,6 +364,18 @@ static int take_shard(leat_tfrecord_source *source, const leat_tfrecord_listed *
     return rc;
 }
 
+/* What the files take beside their indexes; of those that are opened late, as if they were open. */
+static uint64_t memory_of(const leat_tfrecord_source *source)
+{
+    const leat_tfrecord_list *const list = &source->list;
+    uint64_t bytes =
+        list->n * (sizeof *source->shards + sizeof *list->files + sizeof *list->paths) +
+        source->n_shards * sizeof(leat_tfrecord_opened);
+    for (size_t i = 0; i < list->n; i++) /* about what malloc rounds up to */
+        bytes += strlen(list->files[i].path) / 16 * 16 + 32;
+    return bytes;
+}
+
 static int open_shards(leat_tfrecord_source *source, leat_error *err)
 {
     const leat_tfrecord_list *const list = &source->list;
@@ -352,11 +390,14 @@ static int open_shards(leat_tfrecord_source *source, leat_error *err)
         if (source->shards[source->n_shards - 1].n_records == 0)
             empty = n_empty++ ? empty : list->files[i].path;
     }
-    const int rc = leat_source_note_files(&source->base.notes, "tfrecord", n_empty, empty,
-                                          "holds no record", "hold no record", err);
-    return rc < 0 ? rc
-                  : leat_source_note_same(&source->base.notes, "tfrecord", list->paths, list->same,
-                                          list->n, list->n_again, err);
+    int rc = leat_source_note_files(&source->base.notes, "tfrecord", n_empty, empty,
+                                    "holds no record", "hold no record", err);
+    if (rc >= 0)
+        rc = leat_source_note_same(&source->base.notes, "tfrecord", list->paths, list->same,
+                                   list->n, list->n_again, err);
+    free(source->list.same); /* of millions of files */
+    source->list.same = NULL;
+    return rc;
 }
 
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
@@ -430,7 +471,11 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     if ((rc = leat_tfrecord_labels_read(source, paths, n_paths, err)) < 0)
         goto fail;
     match_seeks(source);
+    source->base.memory_bytes += memory_of(source);
     set_ways(source);
+    source->forked =
+        (leat_forked_hook){ .before = before_fork, .after = after_fork, .arg = source };
+    leat_forked_watch(&source->forked);
     *out = &source->base;
     return LEAT_OK;
 fail:

@@ -7,6 +7,7 @@
 #ifndef LEAT_TFRECORD_IMPL_H
 #define LEAT_TFRECORD_IMPL_H
 
+#include "base/forked.h"
 #include "formats/example_layout.h"
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
@@ -43,6 +44,7 @@ typedef struct leat_tfrecord_source {
     leat_kept_files *kept;         /* plain files, once `keep` was called */
     leat_example_layout layout;    /* of the record that has set the features */
     leat_tfrecord_scatter scatter; /* the same */
+    leat_forked_hook forked;
 } leat_tfrecord_source;
 
 /* A record to make a row of. */
@@ -72,6 +74,9 @@ extern size_t
 /* Call it when the list is known. */
 int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err);
 void leat_tfrecord_late_fini(leat_tfrecord_source *source);
+/* See leat_forked_hook. */
+void leat_tfrecord_late_before_fork(leat_tfrecord_late *late);
+void leat_tfrecord_late_after_fork(leat_tfrecord_late *late);
 int leat_tfrecord_late_open(const leat_tfrecord_source *source, leat_tfrecord_shard *shard,
                             leat_error *err);
 

@@ -40,6 +40,18 @@ int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err)
     return LEAT_OK;
 }
 
+void leat_tfrecord_late_before_fork(leat_tfrecord_late *late)
+{
+    for (int i = 0; i < N_LOCKS; i++)
+        pthread_mutex_lock(&late->locks[i]);
+}
+
+void leat_tfrecord_late_after_fork(leat_tfrecord_late *late)
+{
+    for (int i = 0; i < N_LOCKS; i++)
+        pthread_mutex_unlock(&late->locks[i]);
+}
+
 void leat_tfrecord_late_fini(leat_tfrecord_source *source)
 {
     for (int i = 0; source->late && i < N_LOCKS; i++)

@@ -35,6 +35,8 @@ int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, si
         leat_tfrecord_shard_extent(s, record - s->first, &offset, &bytes); /* `locate` opened it */
     if (rc < 0 || bytes != size) {
         rc = LEAT_E_DATA;
+        if (*fd < 0)
+            return rc;
     } else if (*fd >= 0) {
         rc = leat_source_pread(*fd, to, size, offset, NULL, NULL);
     } else if ((rc = leat_open_file_try(&s->file, fd, NULL)) < 0) {
@@ -367,8 +369,8 @@ uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
             n_made = gather_next(source, g, places, i, n, mark);
     }
     leat_scratch_rewind(g->scratch, mark);
-    for (uint64_t k = 0; k < n && !leat_kept_files_stay(source->kept); k++)
-        if (places[k].is_kept)
+    for (uint64_t k = 0; k < n; k++)
+        if (places[k].is_kept && !leat_kept_files_stay(source->kept))
             leat_kept_files_put(source->kept, &places[k].shard->kept, places[k].offset);
     return i;
 }

@@ -91,8 +91,7 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED ||
         rc == LEAT_E_NOMEM)
         return LEAT_OK;
-    return leat_fail(err, rc, "with %s: %s", change->n_set ? change->set[0] : change->lines,
-                     why.message);
+    return leat_fail(err, rc, "with %s: %s", change->set[0], why.message);
 }
 
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)

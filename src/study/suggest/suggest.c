@@ -24,7 +24,7 @@ static const double KNEE = 1.25; /* four times the batch gains less: enough */
 struct row {
     const char *title, *why;
     bool (*applies)(const leat_suggest_about *about);
-    /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
+    /* Adds values to set; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
     const char *set_to;  /* in place of set: "path=value" */
     const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
@@ -96,9 +96,8 @@ void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggest
         add(out, "pipeline.prefetch.batches", n);
         return;
     }
-    snprintf(out->where, sizeof out->where, "at the end of the list `pipeline`");
-    snprintf(out->lines, sizeof out->lines, "- prefetch: {batches: %lld}", (long long)n);
-    out->stage = i;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline+={prefetch: {batches: %lld}}",
+             (long long)n);
 }
 
 static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -260,7 +259,7 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
         snprintf(path, sizeof path, "train.model[%d].device", i);
         if (leat_config_get(about->config, path, text, sizeof text, NULL) == LEAT_OK && text[0] &&
             out->n_set < LEAT_DOCTOR_MAX_SET)
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=\"\"", path);
+            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s-", path);
     }
 }
 
@@ -408,19 +407,13 @@ void leat_suggest_insert(const leat_doctor_suggestion *s, leat_doctor_result *ou
     out->suggestions[at] = *s;
 }
 
-/* "path=value path=value", or "cache" of "- cache". */
+/* "path=value path=value" */
 static void settings_of(const leat_doctor_suggestion *s, char text[LEAT_DOCTOR_MAX_VALUES])
 {
     const size_t size = LEAT_DOCTOR_MAX_VALUES;
     text[0] = 0;
     for (int32_t i = 0; i < s->n_set; i++)
         leat_text(text + strlen(text), size - strlen(text), "%s%s", i ? " " : "", s->set[i]);
-    for (const char *line = s->lines; line[0] && line[1]; line += line[0] == '\n') {
-        const int n = (int)strcspn(line, "\n");
-        leat_text(text + strlen(text), size - strlen(text), "%s%.*s", text[0] ? ", " : "", n - 2,
-                  line + 2);
-        line += n;
-    }
 }
 
 bool leat_suggest_is_listed(const leat_doctor_suggestion *s, const leat_doctor_result *out)
@@ -503,8 +496,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         row->set(about, &s);
     else
         snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
-    if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
-        leat_suggest_is_listed(&s, out))
+    if (!s.n_set || (about->arm->step_ns && changes_step(&s)) || leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const bool hurried = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < LEAT_ARM_REFILL_NS;
     int rc = leat_suggest_try(about, &s, &why);
@@ -517,7 +509,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if (is_impossible(rc) || rc == LEAT_E_BUSY)
         return LEAT_OK;
     if (rc < 0)
-        return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
+        return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
     out->n_tried++;
     if (s.gain >= LEAT_SUGGEST_LEAST)
         leat_suggest_insert(&s, out);

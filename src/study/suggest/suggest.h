@@ -48,7 +48,7 @@ const char *leat_suggest_default(const leat_plan *plan);
 /* The tensor that the model takes, as in the trainer: `input`, or `image`, or the first. */
 const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
 
-/* Whether the result lists the same values or lines, with a gain or without. */
+/* Whether the result lists the same values, with a gain or without. */
 bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
                             const leat_doctor_result *result);
 
@@ -71,14 +71,13 @@ double leat_suggest_without_decoding(const leat_facts *facts, double share);
 /* --- where a `cache` would save decoding, and the memory that it needs --- */
 
 typedef struct leat_suggest_place {
-    char where[LEAT_DOCTOR_MAX_WHERE]; /* "in the list `pipeline`, before `batch`" */
-    char lines[LEAT_DOCTOR_MAX_LINES]; /* YAML, with \n between the lines */
-    int32_t stage, replaces;           /* as in leat_doctor_suggestion */
-    uint64_t n_samples;                /* that the stages let pass */
-    int64_t sample_bytes;              /* of one in the cache; -1: not known */
+    leat_doctor_suggestion change; /* its values alone */
+    uint64_t n_samples;            /* that the stages let pass */
+    int64_t sample_bytes;          /* of one in the cache; -1: not known */
     bool varies; /* it is the mean of some that were cached: pictures differ in size there */
     int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
     bool is_auto;                    /* it is not set: a share of the memory that is free */
+    bool divides;                    /* a map, which has a random op behind the decoder */
     bool moves;                      /* the pipeline has a cache, which goes there */
     bool leaves;                     /* a map behind it decodes, too */
     double share; /* of the samples that fit into the cache; 1 if their size is not known */
@@ -100,7 +99,7 @@ void leat_suggest_cache_grow(const leat_suggest_about *about, leat_doctor_sugges
 /* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
 
-/* Fills title, why, and what to write where. */
+/* Fills title, why, and the values. */
 void leat_suggest_cache_say(const leat_facts *facts, const leat_suggest_place *place,
                             leat_doctor_suggestion *out);
 

@@ -197,14 +197,12 @@ void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place
     else
         leat_text(s->why, sizeof s->why,
                   "each epoch decodes anew; with a cache only the first one does%s; %s",
-                  strchr(place->lines, '\n') && runs_with_others(f)
+                  place->divides && runs_with_others(f)
                       ? " (the ops after it still run, so less is gained)"
                       : "",
                   memory);
-    memcpy(s->where, place->where, sizeof s->where);
-    memcpy(s->lines, place->lines, sizeof s->lines);
-    s->stage = place->stage;
-    s->replaces = place->replaces;
+    s->n_set = place->change.n_set;
+    memcpy(s->set, place->change.set, sizeof s->set);
 }
 
 static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
@@ -227,7 +225,7 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
                                 : "a pass over the data takes long";
     const double share = placed ? place.share : 1;
     const bool parted =
-        (!placed || place.replaces) && runs_with_others(f); /* half of that may stay */
+        (!placed || place.divides) && runs_with_others(f); /* half of that may stay */
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
     if ((placed && (place.moves || place.leaves)) ||

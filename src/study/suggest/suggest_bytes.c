@@ -126,7 +126,7 @@ static bool gives_bytes(const leat_suggest_about *about, const char *section)
     leat_plan *plan = NULL;
     int rc = leat_config_copy(about->config, &config, NULL);
     leat_suggest_bytes_set(about, &change);
-    if (rc == LEAT_OK && (rc = leat_trial_change(config, &change, NULL)) == LEAT_OK)
+    if (rc == LEAT_OK && (rc = leat_doctor_apply(&change, config, NULL)) == LEAT_OK)
         rc = leat_plan_open(config, section, &plan, NULL);
     const int32_t t =
         rc == LEAT_OK ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;

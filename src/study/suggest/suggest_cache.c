@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * suggest_cache.c: where in a pipeline a `cache` keeps decoded samples: the lines to write, their place, and the
- * memory that they need. suggest_advise.c calls it. The changed config is opened, so the lines are right. */
+ * suggest_cache.c: where in a pipeline a `cache` keeps decoded samples: the values to set, and the memory that
+ * they need. suggest_advise.c calls it. The changed config is opened, so the values are right. */
 #include "suggest.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,45 @@
 #include "leat/budget.h"
 #include "leat/loader.h"
 #include "leat/op.h"
-#include "stage_lines.h"
 #include "study/trial.h"
 
 enum { TEXT = 4096, OPS_MOST = 32, STAGES_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
-    int n_decoding;     /* maps that decode up to it */
     bool is_list;       /* `map: [...]`, not `map: {ops: [...]}` */
     char ops[TEXT];     /* split at its commas */
     char *op[OPS_MOST]; /* as flow YAML */
     int n_ops, decodes; /* which of them decodes */
     int n_cached;       /* ops before the cache: up to the first random one behind the decoder */
-    char first[TEXT], rest[TEXT]; /* options of the map before the cache, and behind it */
 };
+
+/* Cuts "[a, {b: 1}]" at the commas of the outer list. Returns the number of parts, 0 if there are more than `most`. */
+static int split(char *list, char **parts, int most)
+{
+    int n = 0, depth = 0;
+    bool quoted = false;
+    for (char *at = list; *at; at++) {
+        if (quoted && *at == '\\' && at[1])
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && (*at == '[' || *at == '{'))
+            depth++;
+        else if (!quoted && (*at == ']' || *at == '}'))
+            depth--;
+        const bool begins = !quoted && depth == 1 && (*at == ',' || at == list);
+        if (begins && n == most)
+            return 0;
+        if (begins)
+            parts[n++] = at + 1 + strspn(at + 1, " ");
+        if (depth == 0 || (begins && *at == ','))
+            *at = 0;
+        if (depth == 0)
+            break;
+    }
+    return n;
+}
 
 /* "decode_jpeg" of "decode_jpeg" and of "{decode_jpeg: {channels: 3}}". */
 static void name_of(const char *op, char name[64])
@@ -48,7 +73,7 @@ static bool read_ops(const leat_config *config, int32_t map, struct place *out)
     out->is_list = !get(config, map, ".ops", out->ops);
     if ((out->is_list && !get(config, map, "", out->ops)) || out->ops[0] != '[')
         return false;
-    out->n_ops = leat_stage_lines_split(out->ops, out->op, OPS_MOST);
+    out->n_ops = split(out->ops, out->op, OPS_MOST);
     out->decodes = out->n_cached = out->n_ops;
     return true;
 }
@@ -101,7 +126,6 @@ static bool find_map(const leat_suggest_about *about, struct place *out, bool *l
         if (decodes && open) {
             at = i;
             found = map;
-            out->n_decoding++;
         }
         open &= has_fixed_ops(about->config, map - 1, out) && out->n_cached == out->n_ops;
     }
@@ -159,57 +183,54 @@ static bool find_later(const leat_config *config, const struct entries *e, int c
     return found && has_fixed_ops(config, found - 1, out); /* a later map may have been read */
 }
 
-/* "shuffle: {seed: 1}" of "{shuffle: {seed: 1}}": a line of a list. */
-static size_t add_line(char *text, size_t used, size_t size, const char *entry)
+/* Adds a value to set. False: it does not fit. */
+static bool add(leat_doctor_suggestion *out, const char *format, ...) LEAT_PRINTF(2, 3);
+static bool add(leat_doctor_suggestion *out, const char *format, ...)
 {
-    const bool braces = *entry == '{';
-    const int n = (int)strlen(entry) - 2 * braces;
-    const int wrote = snprintf(text + used, used < size ? size - used : 0, "%s- %.*s",
-                               used ? "\n" : "", n, entry + braces);
-    return used + (size_t)wrote;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(out->set[out->n_set++], sizeof out->set[0], format, args);
+    va_end(args);
+    return (size_t)n < sizeof out->set[0];
 }
 
-/* The same entries with the cache behind the map, or inside of it. */
-static bool write_moved(const struct entries *e, int cache, const struct place *p,
-                        leat_suggest_place *out)
+/* "pipeline.map[1].ops=[a, b]": the map's ops from `from` up to `to`. */
+static bool add_ops(const struct place *p, int from, int to, leat_doctor_suggestion *out)
 {
+    char ops[TEXT];
     size_t n = 0;
-    char map[TEXT + 16];
-    const bool divides = p->rest[0] != 0;
-    for (int i = cache + 1; i < p->stage + !divides; i++)
-        n = add_line(out->lines, n, sizeof out->lines, e->entry[i]);
-    for (int part = 0; divides && part < 2; part++) {
-        snprintf(map, sizeof map, "{map: %s}", part ? p->rest : p->first);
-        if (part)
-            n = add_line(out->lines, n, sizeof out->lines, e->entry[cache]);
-        n = add_line(out->lines, n, sizeof out->lines, map);
-    }
-    if (!divides)
-        n = add_line(out->lines, n, sizeof out->lines, e->entry[cache]);
-    snprintf(out->where, sizeof out->where,
-             "in the list `pipeline`, in place of its entries %d to %d", cache + 1, p->stage + 1);
-    out->stage = cache;
-    out->replaces = p->stage - cache + 1;
-    out->moves = true;
-    return n < sizeof out->lines;
+    for (int i = from; i < to && n < sizeof ops; i++)
+        n += (size_t)snprintf(ops + n, sizeof ops - n, "%s%s", i > from ? ", " : "", p->op[i]);
+    return n < sizeof ops &&
+           add(out, "pipeline.map[%d]%s=[%s]", (int)p->map - 1, p->is_list ? "" : ".ops", ops);
 }
 
-/* The map's options with its ops from `from` up to `to`. */
-static bool part_of(const leat_config *config, const struct place *p, int from, int to, char *text)
+/* The map's options with the ops that stay behind the cache. */
+static bool read_rest(const leat_config *config, const struct place *p, char *text)
 {
-    char set[TEXT + 64];
+    leat_doctor_suggestion change = { .n_set = 0 };
     leat_config *copy = NULL;
-    size_t n = (size_t)snprintf(set, sizeof set, "pipeline.map[%d]%s=[", p->map - 1,
-                                p->is_list ? "" : ".ops");
-    for (int i = from; i < to && n < sizeof set; i++)
-        n += (size_t)snprintf(set + n, sizeof set - n, "%s%s", i > from ? ", " : "", p->op[i]);
-    if (n + 2 > sizeof set || leat_config_copy(config, &copy, NULL) < 0)
-        return false;
-    strcpy(set + n, "]");
-    const bool good =
-        leat_config_set(copy, set, NULL) == LEAT_OK && get(copy, p->map - 1, "", text);
+    const bool good = add_ops(p, p->n_cached, p->n_ops, &change) &&
+                      leat_config_copy(config, &copy, NULL) == LEAT_OK &&
+                      leat_doctor_apply(&change, copy, NULL) == LEAT_OK &&
+                      get(copy, p->map - 1, "", text);
     leat_config_close(&copy);
     return good;
+}
+
+/* Moves the cache behind the map, or into it; -1: adds one. Behind the map is a stage: every pipeline has a batch. */
+static bool write_change(const leat_config *config, const struct entries *e, int cache,
+                         const struct place *p, leat_suggest_place *out)
+{
+    char rest[TEXT];
+    leat_doctor_suggestion *const change = &out->change;
+    const int behind = p->stage + (cache < 0);
+    out->moves = cache >= 0;
+    out->divides = p->n_cached < p->n_ops;
+    return (!out->moves || add(change, "pipeline[%d]-", cache)) &&
+           (!out->divides || (read_rest(config, p, rest) && add_ops(p, 0, p->n_cached, change))) &&
+           add(change, "pipeline[%d]+=%s", behind, out->moves ? e->entry[cache] : "cache") &&
+           (!out->divides || add(change, "pipeline[%d]+={map: %s}", behind + 1, rest));
 }
 
 /* Bytes of a sample where the cache is; -1: they differ between samples. */
@@ -262,7 +283,7 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
     leat_plan *plan = NULL;
     leat_budget *const budget = calloc(1, sizeof *budget);
     const bool good = budget && leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
-                      leat_trial_change(config, change, NULL) == LEAT_OK &&
+                      leat_doctor_apply(change, config, NULL) == LEAT_OK &&
                       leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
                       leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
     if (good) {
@@ -283,44 +304,6 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
     return good;
 }
 
-/* Asks how much memory the cache of the lines gets. False: the config cannot be changed so. */
-static bool look_at_memory(const leat_suggest_about *about, const struct place *p,
-                           leat_suggest_place *out)
-{
-    leat_doctor_suggestion change = { .stage = out->stage, .replaces = out->replaces };
-    memcpy(change.lines, out->lines, sizeof change.lines);
-    out->sample_bytes = sample_bytes(about->arm->plan, p);
-    return leat_suggest_cache_memory(about, &change, out);
-}
-
-/* There is a next stage: every pipeline has a batch. */
-static bool write_lines(const leat_suggest_about *about, const struct place *p,
-                        leat_suggest_place *out)
-{
-    const leat_stage_info *const next = leat_plan_stage(about->arm->plan, p->stage + 1);
-    char decoder[64], which[48] = "the `map`";
-    int n;
-    if (out->leaves)
-        snprintf(which, sizeof which, "`map` number %d,", (int)p->map);
-    else if (p->n_decoding > 1)
-        snprintf(which, sizeof which, "the last `map`");
-    name_of(p->op[p->decodes], decoder);
-    out->replaces = p->rest[0] != 0;
-    out->stage = p->stage + !out->replaces;
-    if (out->replaces) {
-        snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, in place of %s with `%.16s`", which, decoder);
-        n = snprintf(out->lines, sizeof out->lines, "- map: %s\n- cache\n- map: %s", p->first,
-                     p->rest);
-    } else {
-        snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, after %s with `%.16s`, before `%.16s`", which, decoder,
-                 next ? next->name : "?");
-        n = snprintf(out->lines, sizeof out->lines, "- cache");
-    }
-    return next && (size_t)n < sizeof out->lines;
-}
-
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out)
 {
     struct place *const p = calloc(1, sizeof *p);
@@ -330,15 +313,15 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
                 leat_config_get(about->config, "pipeline", e->list, TEXT, NULL) == LEAT_OK &&
                 strlen(e->list) < TEXT - 1;
     if (good)
-        e->n = leat_stage_lines_split(e->list, e->entry, STAGES_MOST);
+        e->n = split(e->list, e->entry, STAGES_MOST);
     const int cache = good ? find_cache(e) : -1;
-    good = good &&
-           (cache < 0 ? find_map(about, p, &out->leaves) : find_later(about->config, e, cache, p));
-    if (good && p->n_cached < p->n_ops)
-        good = part_of(about->config, p, 0, p->n_cached, p->first) &&
-               part_of(about->config, p, p->n_cached, p->n_ops, p->rest);
-    good = good && (cache < 0 ? write_lines(about, p, out) : write_moved(e, cache, p, out)) &&
-           look_at_memory(about, p, out);
+    good =
+        good &&
+        (cache < 0 ? find_map(about, p, &out->leaves) : find_later(about->config, e, cache, p)) &&
+        write_change(about->config, e, cache, p, out);
+    if (good)
+        out->sample_bytes = sample_bytes(about->arm->plan, p);
+    good = good && leat_suggest_cache_memory(about, &out->change, out);
     free(p);
     free(e);
     return good;

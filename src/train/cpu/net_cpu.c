@@ -89,23 +89,30 @@ static int cpu_swap(leat_net *net, leat_param_values a, leat_param_values b, lea
     return LEAT_OK;
 }
 
+/* Of a thread, and in training of a micro-batch where a step has several segments. */
+static int32_t n_memories(const leat_net *net)
+{
+    const bool by_thread = net->by_thread || net->model->evaluates;
+    return by_thread || net->n_own < net->team.n_threads ? net->team.n_threads : net->n_own;
+}
+
 /* Weights, states and the average stay as the model has them. */
 static void cpu_memory(const leat_net *net, leat_train_memory *out)
 {
     const leat_model *model = net->model;
     const int64_t n_threads = net->team.n_threads, float_bytes = sizeof(float);
-    const int64_t n = net->by_thread || net->n_own < n_threads ? n_threads : net->n_own;
+    const int64_t n = n_memories(net);
     out->gradients = (int64_t)net->n_grad_floats * float_bytes * net->n_own;
     out->activations = 0;
     for (int64_t i = 0; i < n; i++)
         out->activations +=
             (int64_t)(i < n_threads ? net->memory_bytes : net->train.program->bytes);
-    out->workspace =
-        (int64_t)(LEAT_CPU_BUFFERS * net->scratch_floats + net->matrix_floats) * float_bytes *
-            n_threads +
-        (int64_t)net->dn_bytes * n_threads +
-        (int64_t)(model->n_trained_floats + (model->accumulate > 1 ? net->n_grad_floats : 0)) *
-            float_bytes;
+    out->workspace = (int64_t)(LEAT_CPU_BUFFERS * net->scratch_floats + net->matrix_floats) *
+                         float_bytes * n_threads +
+                     (int64_t)net->dn_bytes * n_threads +
+                     (int64_t)((model->evaluates ? 0 : model->n_trained_floats) +
+                               (model->accumulate > 1 ? net->n_grad_floats : 0)) *
+                         float_bytes;
     for (int32_t i = 0; i < net->n_packs; i++)
         out->workspace += (int64_t)leat_cpu_pack_bytes(net, &net->packs[i]);
     for (int32_t i = 0; i < net->train.program->n_saved; i++) {
@@ -211,7 +218,8 @@ static int draw_weights(leat_net *net, leat_error *err)
     const leat_model *model = net->model;
     float *arena;
     int rc = LEAT_OK;
-    for (int i = 0; i <= model->optimizer->n_states && rc == LEAT_OK; i++)
+    const int n_states = model->evaluates ? 0 : model->optimizer->n_states;
+    for (int i = 0; i <= n_states && rc == LEAT_OK; i++)
         rc = arena_of(net, (leat_param_values)i, &arena, err);
     for (int32_t i = 0; i < model->n_params && rc == LEAT_OK; i++)
         leat_model_draw(model, model->params[i].layer, model->params[i].index,
@@ -257,7 +265,8 @@ static size_t program_scratch(const leat_cpu_program *p)
 /* Room for pieces of every tensor, and for what primitives want as a whole. */
 static size_t scratch_floats(const leat_net *net)
 {
-    const size_t most = larger(program_scratch(&net->train), program_scratch(&net->even));
+    const size_t train = net->model->evaluates ? 0 : program_scratch(&net->train);
+    const size_t most = larger(train, program_scratch(&net->even));
     return (larger(most, LEAT_CPU_PIECE) + 15) / 16 * 16;
 }
 
@@ -265,7 +274,7 @@ static int open_memory(leat_net *net, leat_error *err)
 {
     const int32_t n_threads = net->team.n_threads, n_micro = net->n_own;
     const size_t a = net->train.program->bytes;
-    const int32_t n = net->by_thread || n_micro < n_threads ? n_threads : n_micro;
+    const int32_t n = n_memories(net);
     net->memory = calloc((size_t)(n_micro + n_threads), sizeof *net->memory);
     net->scratch = calloc((size_t)n_threads, sizeof *net->scratch);
     if (!net->memory || !net->scratch)
@@ -284,7 +293,10 @@ static int open_memory(leat_net *net, leat_error *err)
 static int open_plans(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
+    leat_cpu_plan *even;
     int rc = LEAT_OK;
+    if (model->evaluates)
+        return leat_cpu_plan_for(net, &net->even, net->even.most_rows, &even, err);
     for (int32_t i = 0; i < model->n_micro && rc == LEAT_OK; i++) {
         int64_t first;
         leat_cpu_plan *plan;
@@ -300,7 +312,8 @@ static int count_all(leat_net *net, leat_error *err)
 {
     leat_train_memory memory = { 0 };
     net->by_thread = net->train.n_segments == 1;
-    net->memory_bytes = larger(net->train.program->bytes, net->even.program->bytes);
+    net->memory_bytes =
+        larger(net->model->evaluates ? 0 : net->train.program->bytes, net->even.program->bytes);
     net->scratch_floats = scratch_floats(net);
     net->grad = calloc((size_t)net->model->n_params, sizeof *net->grad);
     if (!net->grad)
@@ -311,7 +324,8 @@ static int count_all(leat_net *net, leat_error *err)
     net->counts = false;
     if (rc < 0)
         return rc;
-    leat_cpu_update_count(net);
+    if (!net->model->evaluates)
+        leat_cpu_update_count(net);
     cpu_memory(net, &memory);
     leat_model_memory(net->model, &memory);
     const int fits = leat_model_fits(net->model, &memory, err);
@@ -338,7 +352,7 @@ static int open_all(leat_net *net, leat_error *err)
     if ((rc = open_memory(net, err)) < 0 || (rc = leat_cpu_plan_memory(net, err)) < 0 ||
         (rc = open_saved(net, err)) < 0 || (rc = draw_weights(net, err)) < 0)
         return rc;
-    return leat_cpu_update_open(net, err);
+    return net->model->evaluates ? LEAT_OK : leat_cpu_update_open(net, err);
 }
 
 /* A net that is planned and counted, with nothing large in memory. */

@@ -79,17 +79,59 @@ static void name_of(const leat_model_layer *l, const char *part, char text[LEAT_
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
-/* The image that a dense layer reads flattened; NULL: it reads a vector. */
-static const leat_shape *flattened(const leat_model *model, const leat_model_layer *l)
+static int64_t length_of(const leat_model *model, int32_t i)
 {
-    while (l->n_inputs == 1 && l->inputs[0] >= 0) {
-        l = &model->layers[l->inputs[0]];
-        if (l->layer == &leat_layer_flatten)
-            return l->in.rank == 3 ? &l->in : NULL;
-        if (!leat_shape_equal(&l->in, &l->out))
-            return NULL;
+    return i < 0 ? model->input.dims[0] : model->layers[i].out.dims[0];
+}
+
+/* Where PyTorch has element k of the vector that layer i gives; -1: the model's input. It flattens images with the
+ * channels first; layers of vectors keep the order of their input, unless a matrix mixes it. */
+static int64_t place_of(const leat_model *model, int32_t i, int64_t k)
+{
+    int64_t before = 0; /* elements of other inputs of concat */
+    while (i >= 0) {
+        const leat_model_layer *const l = &model->layers[i];
+        const int64_t channels = l->in.dims[2], pixels = l->in.dims[0] * l->in.dims[1];
+        int32_t input = 0;
+        if (l->layer == &leat_layer_flatten && l->in.rank == 3)
+            return before + k % channels * pixels + k / channels;
+        if (l->in.rank != 1 || (l->n_params > 0 && l->params[0].shape.rank == 2))
+            break;
+        for (; l->layer == &leat_layer_concat && k >= length_of(model, l->inputs[input]); input++) {
+            k -= length_of(model, l->inputs[input]);
+            before += length_of(model, l->inputs[input]);
+        }
+        i = l->inputs[input];
     }
-    return NULL;
+    return before + k;
+}
+
+/* Whether all inputs of a layer have their elements at the same places there. */
+static bool has_one_order(const leat_model *model, const leat_model_layer *l)
+{
+    bool same = true;
+    for (int32_t input = 1; input < l->n_inputs; input++)
+        for (int64_t k = 0; k < l->out.dims[0] && same; k++)
+            same = place_of(model, l->inputs[0], k) == place_of(model, l->inputs[input], k);
+    return same;
+}
+
+int leat_torch_check(const leat_model *model, const leat_param_file *to, const char *path,
+                     leat_error *err)
+{
+    bool needed = false;
+    for (size_t i = 0; i < to->n; i++)
+        needed |= to->tensors[i].data && model->layers[to->rows[i].layer].out.rank == 1;
+    for (int32_t i = 0; needed && i < model->n_layers; i++) {
+        const leat_model_layer *const l = &model->layers[i];
+        if (l->out.rank == 1 && l->layer != &leat_layer_concat && !has_one_order(model, l))
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: layer '%s' adds vectors whose elements PyTorch has in different "
+                             "orders (it flattens images with the channels first), so weights of "
+                             "PyTorch do not fit around it: add the images, before flatten",
+                             path, l->name);
+    }
+    return LEAT_OK;
 }
 
 /* Files of other writers need not be aligned. */
@@ -100,20 +142,27 @@ static float value_at(const void *data, int64_t i)
     return value;
 }
 
-/* [out, in] to [in, out]. Where `in` is a flattened image, PyTorch's has the channels first. */
+/* [out, in] to [in, out]. */
 static void take_dense(const leat_model *model, const leat_param_tensor *row, const void *from,
                        float *to)
 {
     const leat_model_layer *l = &model->layers[row->layer];
-    const leat_shape *image = flattened(model, l);
     const int64_t n_in = l->params[row->param].shape.dims[0];
     const int64_t n_out = l->params[row->param].shape.dims[1];
-    const int64_t channels = image ? image->dims[2] : n_in, pixels = n_in / channels;
     for (int64_t k = 0; k < n_in; k++) {
-        const int64_t column = k % channels * pixels + k / channels;
+        const int64_t column = place_of(model, l->inputs[0], k);
         for (int64_t o = 0; o < n_out; o++)
             to[k * n_out + o] = value_at(from, o * n_in + column);
     }
+}
+
+/* Biases, and what norms have for each channel or element. */
+static void take_vector(const leat_model *model, const leat_param_tensor *row, const void *from,
+                        float *to)
+{
+    const int64_t n = model->layers[row->layer].params[row->param].shape.dims[0];
+    for (int64_t k = 0; k < n; k++)
+        to[k] = value_at(from, place_of(model, row->layer, k));
 }
 
 /* [out, in, height, width] to [height, width, in, out]. */
@@ -152,5 +201,5 @@ void leat_torch_copy(const leat_model *model, const leat_param_tensor *row, cons
     else if (shape->rank == 4)
         take_conv(shape->dims, from, to);
     else
-        memcpy(to, from, (size_t)leat_shape_bytes(shape));
+        take_vector(model, row, from, to);
 }

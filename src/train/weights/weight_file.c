@@ -73,12 +73,14 @@ int leat_weight_file_check_layout(const leat_weight_file *w, const leat_model *m
         if (to->tensors[i].n_dims < 2 || !to->tensors[i].data)
             continue;
         leat_torch_describe(model, to, i, as_torch, &wanted);
-        if (!leat_param_file_fits(&wanted, &to->tensors[i]))
-            return LEAT_OK;
+        if (!leat_param_file_fits(&wanted, &to->tensors[i])) {
+            *square = 0;
+            break;
+        }
         snprintf(square, sizeof square, "%s", as_torch);
     }
     if (!*square)
-        return LEAT_OK;
+        return w->torch ? leat_torch_check(model, to, w->path, err) : LEAT_OK;
     return leat_fail(
         err, LEAT_E_DATA,
         "%s: it is not known whether it is of leat or of PyTorch, which have other layouts: "

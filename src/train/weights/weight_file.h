@@ -28,7 +28,7 @@ const leat_safetensor *leat_weight_file_find(const leat_weight_file *w, const le
                                              const leat_param_file *to, size_t i,
                                              char name[LEAT_PARAM_NAME], leat_safetensor *wanted);
 /* Refuses a guess that nothing confirms: all matrices and kernels of `to` that have data fit both layouts, and a name
- * in the file is as leat gives it. Returns LEAT_OK, LEAT_E_DATA. */
+ * in the file is as leat gives it; and what leat_torch_check() does. Returns LEAT_OK, LEAT_E_DATA. */
 int leat_weight_file_check_layout(const leat_weight_file *w, const leat_model *model,
                                   const leat_param_file *to, leat_error *err);
 /* Writes the tensors that have data, of this file, to the trainer. */

@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 
+#include "fixtures/op_test.h"
+
 /* --- it stays ------------------------------------------------------------------------------------ */
 
 TEST(a_later_plan_finds_all)
@@ -103,6 +105,41 @@ TEST(another_pipelines_file_is_refused)
     digest_of_parts(&other, 1, NULL);
     other.seed = 6;
     refused(&other, LEAT_E_CONFIG, "seed 5; now the seed is 6");
+}
+
+/* One picture at the size that decode_jpeg chooses for a resize, which stands behind the cache. */
+static int open_scaled(const char *scale, int side, leat_loader **loader, leat_plan **plan,
+                       leat_error *err)
+{
+    *plan =
+        plan_format("source: {images: '%s'}\npipeline: [{map: [{decode_jpeg: {scale: %s, exact: "
+                    "false}}]}, {cache: '%s'}, {map: [{resize: [%d, %d]}]}, {batch: 1}]\n",
+                    in_folder("set"), scale, cache_path, side, side);
+    return leat_loader_open(*plan, NULL, loader, err);
+}
+
+TEST(a_scale_for_another_resize_is_seen)
+{
+    leat_plan *plan;
+    leat_loader *loader;
+    leat_error err;
+    const leat_view image = op_drawing(96, 96, 3), jpeg = op_jpeg(image, (op_jpeg_how){ 0 });
+    put_file("set/class/one.jpg", jpeg.data, (size_t)jpeg.shape.dims[0]);
+    for (int side = 8; side <= 64; side += 56) { /* a scale of its own does not depend on it */
+        check(open_scaled("4", side, &loader, &plan, &err), &err);
+        close_loader_and_plan(&loader, &plan);
+    }
+    unlink(cache_path);
+    for (int again = 0; again < 2; again++) {
+        check(open_scaled("auto", 8, &loader, &plan, &err), &err);
+        close_loader_and_plan(&loader, &plan);
+    }
+    assert_int_equal(open_scaled("auto", 64, &loader, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "for a resize to 8 x 8; now:"));
+    assert_non_null(strstr(err.message, "for a resize to 64 x 64"));
+    leat_plan_close(&plan);
+    free(image.data);
+    free(jpeg.data);
 }
 
 TEST(a_changed_source_is_seen)

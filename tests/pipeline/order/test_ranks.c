@@ -263,8 +263,8 @@ TEST(the_trainer_refuses_ranks_but_takes_empty_batches)
     leat_loader *loader = open_loader(plans[1], NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
     check(leat_trainer_step(trainer, batch, &err), &err);
-    check(leat_trainer_evaluate(trainer, loader, &metrics, &err), &err);
-    assert_int_equal(metrics.samples, 0);
+    assert_int_equal(leat_trainer_evaluate(trainer, loader, &metrics, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "an evaluation needs whole batches"));
     check(leat_trainer_metrics(trainer, &metrics, &err), &err);
     assert_int_equal(metrics.samples, 0);
     leat_loader_close(&loader);

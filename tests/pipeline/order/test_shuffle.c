@@ -168,6 +168,35 @@ TEST(a_rank_reads_its_own_part)
     free(all);
 }
 
+/* A thread that finds rows only, and no batches, keeps the permutations of each stream, too. */
+TEST(rows_keep_the_permutations_of_their_streams)
+{
+    enum { N_STREAMS = 8 };
+    static leat_order_cache finds, by_row, by_rows;
+    leat_shuffle shuffle = {
+        .seed = 3, .reshuffle = true, .block = 10, .window = 20, .streams = N_STREAMS
+    };
+    leat_order order;
+    leat_order_init(&order, 1000);
+    leat_order_add_shuffle(&order, &shuffle, NULL);
+    leat_order_batch(&order, 16, false);
+    order.ranks = 1;
+    const leat_order_place place = leat_order_find(&order, &finds, 0);
+    uint64_t samples[16];
+    leat_order_rows(&order, &by_rows, &place, 0, place.rows, samples);
+    for (uint64_t j = 0; j < place.rows; j++) {
+        uint64_t sample, epoch;
+        leat_order_row(&order, &by_row, &place, j, &sample, &epoch);
+        assert_int_equal(sample, samples[j]);
+    }
+    for (uint64_t s = 0; s < N_STREAMS; s++) {
+        assert_true(by_row.streams[s].perms[0].valid && by_row.streams[s].perms[0].stream == s);
+        assert_true(by_rows.streams[s].perms[0].valid && by_rows.streams[s].perms[0].stream == s);
+    }
+    assert_false(by_row.before[0].perms[0].valid || by_rows.before[0].perms[0].valid);
+    leat_order_fini(&order);
+}
+
 TEST(a_window_reads_few_blocks)
 {
     static const uint64_t sizes[] = { 700, 703, 1599, 1601, 3501 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_note.c: what a plan says about itself. */
+#include "fixtures/compressed.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 
@@ -98,6 +99,81 @@ TEST(a_batch_that_is_never_full_is_told)
     expect_notes("[b, d]", 6, "", 6);
     expect_notes("[b, d]", 7,
                  "batch: the 6 samples of a pass make one batch, smaller than its size of 7\n", 6);
+}
+
+/* --- options without effect --------------------------------------------------------------------- */
+
+/* The notes of a plan, each in a line. Closes the plan. */
+static const char *notes_of(leat_plan *plan)
+{
+    static char said[2000];
+    *said = 0;
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        strcat(strcat(said, leat_plan_note(plan, i)), "\n");
+    leat_plan_close(&plan);
+    return said;
+}
+
+TEST(a_limit_without_a_policy_is_told)
+{
+    static const char *const options[] = { "fail", "mask", "{policy: mask, max_errors: 5}",
+                                           "{max_errors: 5}",
+                                           "{policy: fail, max_errors: unlimited}" };
+    float *const rows = make_rows(5);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        leat_builder *b = build_rows(5, rows);
+        leat_builder_stage(b, "on_error", options[i]);
+        leat_builder_stage(b, "batch", "5");
+        assert_string_equal(notes_of(plan_of_builder(b)),
+                            i < 3 ? ""
+                                  : "on_error: max_errors has no effect with policy: fail, which "
+                                    "stops at the first bad record; write policy: mask or "
+                                    "replace\n");
+    }
+    free(rows);
+}
+
+static void write_compressed(const char *name)
+{
+    size_t n, size;
+    uint8_t *const bytes = read_whole(in_folder("b"), &n);
+    assert_non_null(bytes);
+    uint8_t *const packed = compressed(bytes, n, 0, n, &size);
+    assert_non_null(packed);
+    put_file(name, packed, size);
+    free(packed);
+    free(bytes);
+}
+
+TEST(direct_reads_that_are_none_are_told)
+{
+    static const struct {
+        const char *source, *kind; /* kind NULL: they are direct */
+    } cases[] = {
+        { "tfrecord: {files: b, features: {x: {}}}", NULL },
+        { "tfrecord: {files: packed, features: {x: {}}}", "tfrecord" },
+        { "images: set", "images" },
+        { "concat: [{tfrecord: {files: b, features: {x: {}}}}]", NULL },
+        { "concat: [{images: set}]", "concat" },
+    };
+    write_compressed("packed");
+    put_file("set/class/one.jpg", "\xff\xd8\xff\xe0 and no more", 16);
+    assert_int_equal(chdir(test_folder), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int direct = 0; direct < 2; direct++) {
+            char want[200];
+            snprintf(want, sizeof want,
+                     "engine.io: direct has no effect: source '%s' does not read its records by "
+                     "io_uring\n",
+                     cases[i].kind ? cases[i].kind : "");
+            leat_plan *const plan = plan_format(
+                "source: {%s}\npipeline: [%sbatch: 1]\nengine: {io: %s}\n", cases[i].source,
+                strstr(cases[i].source, "set") ? "map: [decode_jpeg, {resize: [8, 8]}], " : "",
+                direct ? "direct" : "buffered");
+            const char *const notes = notes_of(plan);
+            assert_int_equal(strstr(notes, want) != NULL, direct && cases[i].kind);
+            assert_int_equal(strstr(notes, "has no effect") != NULL, direct && cases[i].kind);
+        }
 }
 
 /* Memory is for the samples that there are. */

@@ -138,6 +138,27 @@ TEST(no_memory_loses_no_batch)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* A batch that stays for the next call has no more bad records than before. */
+TEST(no_memory_counts_no_bad_record_twice)
+{
+    leat_plan *plan = make_plan(0, "2", "{policy: mask, max_errors: 1}");
+    leat_loader *loader = open_loader(plan, &(leat_loader_options){ .beyond_hold = 1 });
+    leat_batch *first, *batch;
+    leat_error err;
+    check(leat_loader_next(loader, &first, &err), &err);
+    for (int64_t n = 1; n < N_BATCHES; n++) {
+        failing_malloc_at(0);
+        const int rc = leat_loader_next(loader, &batch, &err);
+        assert_true(failing_malloc_hit());
+        assert_int_equal(rc, LEAT_E_NOMEM);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        assert_int_equal(leat_batch_get_info(batch)->n_masked, n == 41 / BATCH);
+        leat_batch_release(batch);
+    }
+    leat_batch_release(first);
+    close_loader_and_plan(&loader, &plan);
+}
+
 TEST(a_child_has_its_own_copies)
 {
     leat_plan *plan = make_plan(2, "2", NULL);

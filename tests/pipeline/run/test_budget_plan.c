@@ -5,9 +5,11 @@
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 
+#include "formats/file_list.h"
 #include "formats/jpeg_index.h"
 #include "pipeline/order/bitset.h"
 #include "pipeline/plan/plan_impl.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 #define N_RECORDS 3000
 #define N_IMAGES  40
@@ -142,6 +144,53 @@ static int64_t bytes_of(const char *name, const char *source, leat_memory_kind k
     return row ? row->bytes : 0;
 }
 
+/* What a file of a set takes beside its index. */
+enum {
+    FILE_LEAST = sizeof(leat_tfrecord_shard) + sizeof(leat_tfrecord_opened),
+    FILE_MOST = FILE_LEAST + 300
+};
+
+TEST(files_of_a_set_are_counted)
+{
+    enum { N_FILES = 50 };
+    char name[40], source[200];
+    for (int i = 0; i < N_FILES; i++) {
+        snprintf(name, sizeof name, "part-%02d", i);
+        write_records(in_folder(name), 0, 1, 40);
+    }
+    snprintf(source, sizeof source, "{tfrecord: {files: '%s/part-*', features: {blob: {}}}}",
+             test_folder);
+    const int64_t bytes = bytes_of("source", source, LEAT_MEMORY_HOST);
+    assert_in_range(bytes, N_FILES * FILE_LEAST, N_FILES * FILE_MOST);
+}
+
+/* Labels and lines of a list, beside what its files take. */
+TEST(entries_of_a_list_are_counted)
+{
+    enum { COLUMNS = 7 };
+    char list[8000] = "", sources[2][300];
+    for (int i = 0; i < N_IMAGES; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list),
+                 "images/class/%02d.jpg,1,2,3,4,5,6,7\n", i);
+    put_text("list.csv", list);
+    snprintf(sources[0], sizeof sources[0], "{images: %s/images}", test_folder);
+    snprintf(sources[1], sizeof sources[1],
+             "{images: {path: %s/list.csv, header: false, label: ['1', '2', '3', '4', '5', '6', "
+             "'7']}}",
+             test_folder);
+    int64_t bytes[2];
+    for (int i = 0; i < 2; i++) {
+        leat_plan *plan = plan_of(
+            sources[i],
+            "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}", "1 GiB");
+        const leat_budget budget = budget_of(plan);
+        bytes[i] = row_of(&budget, "source")->bytes;
+        leat_plan_close(&plan);
+    }
+    assert_in_range(bytes[1] - bytes[0], N_IMAGES * (COLUMNS * 8 + sizeof(leat_file_entry)),
+                    N_IMAGES * (COLUMNS * 8 + sizeof(leat_file_entry) + 96));
+}
+
 /* Mapped where it is a file, in memory where it cannot be one. */
 TEST(an_index_is_counted_where_it_is)
 {
@@ -151,10 +200,11 @@ TEST(an_index_is_counted_where_it_is)
     const int64_t mapped = bytes_of("index", "DATA", LEAT_MEMORY_MAPPED);
     assert_int_equal(stat(side, &status), 0);
     assert_int_equal(mapped, status.st_size);
-    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), 0);
+    const int64_t file = bytes_of("source", "DATA", LEAT_MEMORY_HOST);
+    assert_in_range(file, FILE_LEAST, FILE_MOST);
     unlink(side);
     assert_int_equal(mkdir(side, 0700), 0); /* nothing can be written there */
-    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), mapped);
+    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), file + mapped);
     assert_int_equal(bytes_of("index", "DATA", LEAT_MEMORY_MAPPED), 0);
     rmdir(side);
 }

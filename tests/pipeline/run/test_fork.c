@@ -4,11 +4,16 @@
  * on it is an error, closing it does not wait, and the child can open its own loader. */
 #include "fixtures/engine_fixture.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fixtures/compressed.h"
 #include "fixtures/own_folder.h"
+#include "pipeline/plan/plan_impl.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HAS_TSAN 1
@@ -201,6 +206,100 @@ TEST(a_child_opens_a_loader_of_its_own)
     close(told[1]);
     close_loader_and_plan(&loader, &plan);
     alarm(0);
+}
+
+/* --- a plan whose threads share chunks and files ------------------------------------------------ */
+
+static void write_zipped(void)
+{
+    size_t n, size;
+    const char *const plain = in_folder("large.tfrecord");
+    write_records(plain, 0, N_RECORDS, 50000);
+    uint8_t *const bytes = read_whole(plain, &n);
+    uint8_t *const zipped = compressed(bytes, n, 0, n, &size);
+    assert_non_null(zipped);
+    put_file("zipped.tfrecord", zipped, size);
+    free(zipped);
+    free(bytes);
+    remove(plain);
+}
+
+/* A worker of the parent is decompressing a chunk at the fork, and others wait for it. */
+TEST(a_child_reads_compressed_files)
+{
+    write_zipped();
+    for (int i = 0; i < 8; i++) {
+        leat_plan *plan = plan_format(
+            "source: {tfrecord: {files: '%s/zipped.tfrecord', features: {x: {}}}}\n"
+            "engine: {digest: true, threads: 3}\n"
+            "pipeline: [{shuffle: {seed: %d}}, {take: 64}, {batch: 4}, {prefetch: 8}]\n",
+            test_folder, i);
+        int64_t n_batches;
+        leat_batch *batch;
+        leat_error err;
+        alarm(WATCHDOG);
+        leat_loader *loader = open_loader(plan, NULL);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(WATCHDOG / 4);
+            leat_loader_close(&loader);
+            if (i % 4 && CHILD_THREADS) { /* else it closes the plan at once */
+                must(leat_loader_open(plan, NULL, &loader, &err) >= 0);
+                take_digest(loader, &n_batches);
+                must(n_batches == 16);
+            }
+            close_loader_and_plan(&loader, &plan);
+            _exit(0);
+        }
+        take_digest(loader, &n_batches);
+        assert_int_equal(n_batches, 15);
+        wait_for(child);
+        close_loader_and_plan(&loader, &plan);
+    }
+    alarm(0);
+}
+
+typedef struct lock_holder {
+    pthread_mutex_t *lock;
+    atomic_bool holds;
+} lock_holder;
+
+static void *hold_lock(void *arg)
+{
+    lock_holder *const holder = arg;
+    pthread_mutex_lock(holder->lock);
+    atomic_store(&holder->holds, true);
+    pause_ns(20000000); /* most likely, the fork begins meanwhile */
+    pthread_mutex_unlock(holder->lock);
+    return NULL;
+}
+
+/* A fork waits for a thread that has a lock of the source: in the child nobody would release it. */
+TEST(a_child_finds_no_lock_held)
+{
+    leat_plan *plan = make_plan("reader: auto", 0, "");
+    leat_tfrecord_source *const source = (leat_tfrecord_source *)plan->source;
+    pthread_mutex_t *const locks[] = { &source->kept->lock, &source->files.lock };
+    for (int i = 0; i < 2; i++) {
+        lock_holder holder = { .lock = locks[i] };
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, hold_lock, &holder), 0);
+        while (!atomic_load(&holder.holds))
+            pause_ns(1000);
+        const pid_t child = fork();
+        if (child == 0) {
+            for (int k = 0; k < 2; k++)
+                must(pthread_mutex_trylock(locks[k]) == 0);
+            _exit(0);
+        }
+        pthread_join(thread, NULL);
+        wait_for(child);
+        assert_int_equal(pthread_mutex_trylock(locks[i]), 0);
+        pthread_mutex_unlock(locks[i]);
+    }
+    leat_plan_close(&plan);
 }
 
 /* Both would write at the same place. */

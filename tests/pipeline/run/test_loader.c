@@ -231,8 +231,31 @@ TEST(the_largest_hold)
             leat_loader *loader;
             leat_error err;
             assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
-            assert_non_null(strstr(err.message, "hold 0 to 1048576; got "));
+            assert_non_null(strstr(err.message, "loader: hold is 0 to 1048576; got "));
         }
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+TEST(the_largest_first_batch)
+{
+    const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
+    float *rows = make_rows(100);
+    leat_plan *plan = plan_of(&s, rows);
+    leat_loader_options options = { .epochs = -1, .first_batch = (int64_t)1 << 62 };
+    leat_loader *loader = open_loader(plan, &options);
+    leat_batch *batch;
+    leat_error err;
+    check(leat_loader_next(loader, &batch, &err), &err);
+    assert_int_equal(leat_batch_get_info(batch)->number, options.first_batch);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    for (int64_t over = 1; over < INT64_MAX - options.first_batch; over *= 2) {
+        leat_loader_options wrong = options;
+        wrong.first_batch += over;
+        assert_int_equal(leat_loader_open(plan, &wrong, &loader, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "first_batch is 0 to 4611686018427387904"));
+    }
     leat_plan_close(&plan);
     free(rows);
 }

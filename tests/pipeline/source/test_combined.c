@@ -348,6 +348,18 @@ TEST(a_label_is_one_class)
         }
 }
 
+/* In multiples of 10^-9 these weights sum to 2^64 + 1. */
+TEST(weights_do_not_wrap)
+{
+    char source[4096] = "{mix: {weights: [";
+    for (int i = 0; i < 18; i++)
+        strcat(source, "1000000000, ");
+    strcat(source, "446744073.709551616, 0.000000001], sources: [");
+    for (int i = 0; i < 20; i++)
+        strcat(source, i < 19 ? XA "}, " : XA "}]}}");
+    refused(source, "round them");
+}
+
 /* What a source's own pipeline has to say is said with its number. */
 TEST(notes_of_the_parts_reach_the_plan)
 {

@@ -243,12 +243,34 @@ TEST(ranks_keep_their_own_parts)
         leat_loader_stats(loader, &stats);
         assert_string_equal(stats.reader, "memory");
         assert_in_range(loader->budget.kept_bytes, 1, plan->source->keep_bytes - 1);
+        const leat_kept_files *const kept = ((const leat_tfrecord_source *)plan->source)->kept;
+        assert_in_range(kept->n_most * (kept->frame + sizeof *kept->queue) +
+                            kept->n_pieces * (sizeof *kept->pieces + sizeof *kept->frames +
+                                              sizeof *kept->announced),
+                        1, loader->budget.kept_bytes);
         n_read += stats.bytes_read;
         close_loader_and_plan(&loader, &plan);
     }
     /* each piece once, with a page of the next one; those at the borders of parts twice */
     assert_in_range(atomic_load(&n_large), PIECES, PIECES + 3);
     assert_in_range(n_read, 4 << 20, (PIECES + 3) * (131072 + 4096));
+}
+
+/* A part of a frame, so that frames fill the bytes but for less than the tables take. */
+TEST(tables_are_within_the_bytes)
+{
+    static leat_open_file none;
+    for (uint64_t bytes = 1 << 20; bytes < 4 << 20; bytes += 4096) {
+        leat_kept_files *kept = leat_kept_files_open();
+        leat_kept_file file;
+        leat_error err;
+        leat_kept_files_add(kept, &none, (uint64_t)64 << 20, 0, &file);
+        check(leat_kept_files_start(kept, bytes, &err), &err);
+        const uint64_t tables = kept->n_pieces * 9 + kept->n_most * 8;
+        assert_in_range(kept->n_most * kept->frame + tables, 1, bytes);
+        assert_in_range(bytes, 1, (kept->n_most + 1) * kept->frame + tables + 8);
+        leat_kept_files_close(&kept);
+    }
 }
 
 /* A piece that cannot be read is asked for once; its records are read one by one. */

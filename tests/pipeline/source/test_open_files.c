@@ -11,7 +11,9 @@
 #include "fixtures/compressed.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
+#include "pipeline/plan/plan_impl.h"
 #include "pipeline/source/open_files.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 enum { N_FILES = 300, N = 7, LIMIT = 64 }; /* N records in each file */
 
@@ -263,6 +265,26 @@ TEST(errors_of_opening_again)
             }
             close_loader_and_plan(&loader, &plan);
         }
+}
+
+/* A read that fails before it claims its file releases nothing. */
+TEST(a_read_of_another_size_claims_no_file)
+{
+    leat_plan *plan = plan_of("part-*.tfrecord", "threads: 2", "");
+    const leat_source *const source = plan->source;
+    const leat_tfrecord_source *const files = (const leat_tfrecord_source *)source;
+    leat_extent at;
+    leat_error err;
+    int fd = -1;
+    for (uint64_t record = 0; record < N_FILES * N; record += N) { /* open and closed files */
+        check(source->table->locate(source, record, &at, &err), &err);
+        uint8_t *const bytes = malloc(at.size);
+        assert_int_equal(source->table->read(source, record, bytes, at.size - 1, &fd), LEAT_E_DATA);
+        assert_int_equal(fd, -1);
+        assert_int_equal(leat_tfrecord_shard_of(files, record)->file.n_users, 0);
+        free(bytes);
+    }
+    assert_true(digest_of(plan) == wanted[0]);
 }
 
 /* --- compressed files ----------------------------------------------------------------------------- */

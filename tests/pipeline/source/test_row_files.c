@@ -329,6 +329,74 @@ TEST(labels_are_known)
     leat_plan_close(&plan);
 }
 
+/* The check of classes at open names the first wrong record that takes part. */
+TEST(a_wrong_class_of_the_first_pass_is_found)
+{
+    enum { N_LABELS = 40, BOTH = 6 };
+    static const struct {
+        const char *stages;
+        const char *says; /* NULL: all records that take part have a class */
+    } cases[] = {
+        { "{batch: 4}", "row 0" },
+        { "{filter: {feature: y, max: 4}}, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 4}}, shuffle, repeat, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 4}}, {skip: 1}, {take: 4}, {batch: 4}", NULL },
+    };
+    static int64_t labels[N_LABELS];
+    for (int i = 0; i < N_LABELS; i++)
+        labels[i] = i % 3 == 0 && i < 9 ? 7 : i % 4;
+    labels[9] = labels[11] = 4;
+    const array_of y = { NULL, "<i8", ",", N_LABELS, 8, labels };
+    const leat_expect expect = { .classes = 4 };
+    put_npy("y.npy", &y);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char pipeline[200];
+        leat_error err;
+        snprintf(pipeline, sizeof pipeline, "pipeline: [%s]", cases[i].stages);
+        leat_plan *plan = row_files_plan("npy: {files: '@y.npy', name: y}", pipeline);
+        const int rc = leat_loader_check(plan, &expect, &err);
+        if (rc != (cases[i].says ? LEAT_E_DATA : LEAT_OK) ||
+            (cases[i].says && !strstr(err.message, cases[i].says)))
+            fail_msg("%s: %s %s", cases[i].stages, leat_code_name(rc), rc < 0 ? err.message : "");
+        leat_plan_close(&plan);
+    }
+}
+
+/* `name` is for .npy files, `features` for .npz files. */
+TEST(an_option_for_other_files_is_told)
+{
+    static const struct {
+        const char *source, *says; /* NULL: nothing */
+    } cases[] = {
+        { "npy: {files: '@a-*.npy', name: v}", NULL },
+        { "npy: {files: '@v.npz', features: {v: v}}", NULL },
+        { "npy: '@v.npz'", NULL },
+        { "npy: {files: '@a-*.npy', features: {v: w}}",
+          "features has no effect on .npy files, such as @a-0.npy; `name` names their tensor" },
+        { "npy: {files: '@v.npz', name: w}",
+          "name has no effect on .npz files, such as @v.npz; `features: {w: ARRAY}` renames an "
+          "array" },
+    };
+    float values[3] = { 1, 2, 3 };
+    const array_of v = { "v", "<f4", ",", 3, 4, values };
+    put_npy("a-0.npy", &v);
+    put_npy("a-1.npy", &v);
+    put_npz("v.npz", &v, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_plan *plan = row_files_plan(cases[i].source, "pipeline: [{batch: 3}]");
+        if (cases[i].says) {
+            char want[300];
+            const char *const at = strchr(cases[i].says, '@');
+            snprintf(want, sizeof want, "npy: %.*s%s/%s", (int)(at - cases[i].says), cases[i].says,
+                     test_folder, at + 1);
+            assert_non_null(leat_plan_note(plan, 0));
+            assert_string_equal(leat_plan_note(plan, 0), want);
+        }
+        assert_null(leat_plan_note(plan, cases[i].says != NULL));
+        leat_plan_close(&plan);
+    }
+}
+
 /* Row 1 has a finite value beyond float32; infinities and NaN are stored as such. */
 TEST(a_float64_too_large_is_an_error_or_inf)
 {

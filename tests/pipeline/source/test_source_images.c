@@ -314,13 +314,14 @@ TEST(wrong_trees_are_refused)
            "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg, or give a "
            "text file with a path in each line");
     make_sub("bare/cat");
-    refuse(
-        "bare", LEAT_E_DATA,
-        "$/bare: 1 class folder, but no file in it is an image (JPEG, PNG, WebP, BMP, PGM or PPM)");
+    refuse("bare", LEAT_E_DATA,
+           "$/bare: 1 class folder, but no file in it is an image (JPEG, PNG, WebP, BMP, binary "
+           "PGM or PPM)");
     make_sub("bare/dog");
     put_file("bare/dog/1.webp", "x", 1);
     refuse("bare", LEAT_E_DATA,
-           "$/bare: 2 class folders, but no file in them is an image (JPEG, PNG, WebP, BMP, PGM or "
+           "$/bare: 2 class folders, but no file in them is an image (JPEG, PNG, WebP, BMP, binary "
+           "PGM or "
            "PPM)");
 
     make_sub("deep");

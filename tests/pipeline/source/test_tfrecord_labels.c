@@ -58,6 +58,11 @@ TEST(a_set_has_the_names_beside_it)
     expect(pattern("a-00001-of-00002.tfrecord"), "cat,dog,owl", false);
     put_text("a-labels.txt", "cat\r\ndog\r\n\r\nzebra finch");
     expect(pattern("a-*"), "cat,dog,,zebra finch", false);
+    put_text("a-labels.txt", "\xEF\xBB\xBF"
+                             "cat\r\ndog\n"); /* as some editors begin it */
+    expect(pattern("a-*"), "cat,dog", false);
+    put_text("a-labels.txt", "\xEF\xBB\xBF");
+    expect(pattern("a-*"), NULL, false);
     expect(pattern("plain.tfrecord"), NULL, false);
     put_text("a-labels.txt", "");
     expect(pattern("a-*"), NULL, false);
