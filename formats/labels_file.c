@@ -2,6 +2,7 @@
 #include "labels_file.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,33 +64,54 @@ static int read_one(const char *path, size_t prefix, leat_labels_file *out, leat
                : rc;
 }
 
-static bool are_same(const leat_labels_file *a, const leat_labels_file *b)
+/* The first class whose name differs; SIZE_MAX: one list is the beginning of the other. */
+static size_t first_other(const leat_labels_file *a, const leat_labels_file *b)
 {
-    bool same = a->n == b->n;
-    for (size_t i = 0; same && i < a->n; i++)
-        same = !strcmp(a->names[i], b->names[i]);
-    return same;
+    for (size_t i = 0; i < a->n && i < b->n; i++)
+        if (strcmp(a->names[i], b->names[i]) != 0)
+            return i;
+    return SIZE_MAX;
 }
 
 /* Takes the names back, and says why. */
-static void refuse(leat_labels_file *out, const leat_labels_file *one)
+static void refuse(leat_labels_file *out, leat_labels_file_state state,
+                   const leat_format_error *why)
 {
-    const bool some = out->n && one->n;
     leat_labels_file_close(out);
-    *out = (leat_labels_file){ .state = LEAT_LABELS_FILE_DIFFERENT };
+    *out = (leat_labels_file){ .state = state, .why = *why };
+}
+
+/* Puts the names of one more set with the others, whose list is that beside `other`. Returns whether its own list is taken,
+ * as it is longer. path: a file of the set */
+static bool join(leat_labels_file *out, leat_labels_file *one, const char *path, const char *other)
+{
+    const size_t i = first_other(out, one);
+    leat_format_error why;
     if (one->state != LEAT_LABELS_FILE_SAME) {
-        out->state = one->state;
-        out->why = one->why;
-    } else {
-        leat_format_fail(&out->why, LEAT_FORMAT_BAD, 0, "%s",
-                         some ? "the sets have different ones" : "some of the sets have none");
+        refuse(out, one->state, &one->why);
+    } else if (!out->n != !one->n) {
+        leat_format_fail(&why, LEAT_FORMAT_BAD, 0, "some of the sets have none");
+        refuse(out, LEAT_LABELS_FILE_MISSING, &why);
+    } else if (i != SIZE_MAX) {
+        leat_format_fail(&why, LEAT_FORMAT_BAD, 0,
+                         "the sets have different ones: class %zu is '%.60s' beside %.150s, but "
+                         "'%.60s' beside %.150s",
+                         i, one->names[i], path, out->names[i], other);
+        refuse(out, LEAT_LABELS_FILE_DIFFERENT, &why);
+    } else if (one->n > out->n) {
+        const leat_labels_file shorter = *out;
+        *out = *one;
+        *one = shorter;
+        return true;
     }
+    return false;
 }
 
 int leat_labels_file_read(const char *const *paths, size_t n_paths, leat_labels_file *out,
                           leat_format_error *err)
 {
     size_t last = n_paths ? leat_shard_set_prefix(*paths) : 0;
+    const char *longest = n_paths ? *paths : NULL;
     int rc = LEAT_FORMAT_OK;
     *out = (leat_labels_file){ .n = 0 };
     if (n_paths)
@@ -101,8 +123,8 @@ int leat_labels_file_read(const char *const *paths, size_t n_paths, leat_labels_
             continue; /* the same set, or one more file that is in none */
         last = prefix;
         rc = read_one(paths[i], prefix, &one, err);
-        if (rc == LEAT_FORMAT_OK && (one.state || !are_same(out, &one)))
-            refuse(out, &one);
+        if (rc == LEAT_FORMAT_OK && join(out, &one, paths[i], longest))
+            longest = paths[i];
         leat_labels_file_close(&one);
     }
     return rc;

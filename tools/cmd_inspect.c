@@ -170,6 +170,8 @@ static int run(const leat_call *call, leat_error *err)
     } else {
         rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err);
         if (rc == LEAT_OK)
+            rc = leat_paths_once(&paths, err);
+        if (rc == LEAT_OK)
             rc = o->record < 0 ? inspect_files(o, &paths, err) : inspect_record(o, &paths, err);
     }
     leat_paths_close(&paths);

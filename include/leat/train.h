@@ -78,8 +78,8 @@ typedef struct leat_metrics {
     double precision, recall, f1, auc;
 } leat_metrics;
 
-/* Builds the model of config's `train` part for the plan's tensors ("image" or the first tensor is
- * the input, "label" the target; train.input / train.target name others; train.sample_weight names one of weights).
+/* Builds the model of config's `train` part for the plan's tensors ("image", or the first tensor that is nothing
+ * else, is the input, "label" the target; train.input / train.target name others; train.sample_weight names one of weights).
  * device   where to run; borrowed; leat_trainer_open_device() opens the one the config names
  * out      owned by the caller; close before the device
  * returns  LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_UNSUPPORTED, LEAT_E_NOMEM (on the CPU

@@ -52,6 +52,8 @@ bool leat_random_crop_pads(const void *options);
 void leat_normalize_output(const void *options, const leat_shape *in, leat_output *out);
 /* Whether the channels come first. */
 bool leat_normalize_is_planar(const void *options);
+/* The same of layout; else it puts channels last. */
+bool leat_layout_is_planar(const void *options);
 
 /* --- random_flip.c --------------------------------------------------------------------------- */
 

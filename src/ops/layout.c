@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "fused.h"
 #include "op_list.h"
 #include "ops/image/color_loops.h"
 
@@ -44,6 +45,11 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     for (int i = 0; i < 3; i++)
         out->dims[i] = in->dims[(first ? i + 2 : i + 1) % 3];
     return LEAT_OK;
+}
+
+bool leat_layout_is_planar(const void *options_)
+{
+    return ((const layout_options *)options_)->to == CHANNELS_FIRST;
 }
 
 /* rows x columns values to columns x rows */

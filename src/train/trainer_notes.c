@@ -49,6 +49,16 @@ static void note_input(leat_trainer *trainer, const char *name)
                  name);
 }
 
+/* Of several tensors that no one names, the order decides. */
+static void note_chosen(leat_trainer *trainer, const leat_trainer_feed *feed)
+{
+    if (feed->input_chosen)
+        add_note(trainer, NULL,
+                 "the model reads '%.60s', the first tensor that is neither target nor "
+                 "sample_weight: name another with train.input",
+                 feed->names[0]);
+}
+
 /* A long average of a short run is that of weights which have learned little. */
 static void note_average(leat_trainer *trainer)
 {
@@ -103,6 +113,7 @@ void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const 
                         const leat_train_options *options, const leat_trainer_feed *feed)
 {
     note_input(trainer, feed->names[0]);
+    note_chosen(trainer, feed);
     note_average(trainer);
     note_idle(trainer, config, node, options, feed);
 }

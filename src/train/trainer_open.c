@@ -78,6 +78,23 @@ int leat_trainer_recut(leat_trainer *trainer, int32_t n_micro, leat_error *err)
     return LEAT_OK;
 }
 
+/* Layers read height, width, channels. Without a sense for places (flatten) any order will do. */
+static int check_channels(const leat_model *model, const leat_trainer_feed *feed,
+                          const leat_node *node, leat_error *err)
+{
+    char text[96];
+    for (int32_t i = 0; feed->channels_first && i < model->n_layers; i++)
+        for (int32_t k = 0; k < model->layers[i].n_inputs; k++)
+            if (model->layers[i].inputs[k] < 0 && model->layers[i].layer != &leat_layer_flatten)
+                return leat_node_fail(
+                    node, err, LEAT_E_CONFIG,
+                    "a map puts the channels of '%s' first, %s, but the layers of leat read "
+                    "height, width, channels: leave out `layout` (the op, or that of normalize); "
+                    "it is for programs that read channels first",
+                    feed->names[0], leat_shape_text(&feed->input, text, sizeof text));
+    return LEAT_OK;
+}
+
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
                       const leat_trainer_feed *feed, leat_error *err)
 {
@@ -109,6 +126,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
         rc = trainer->micro_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
     }
     rc = rc == LEAT_OK ? leat_model_init(model, &nodes, err) : rc;
+    rc = rc == LEAT_OK ? check_channels(model, feed, o->model, err) : rc;
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }
 
@@ -401,6 +419,7 @@ static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node,
 static int find_weight(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
                        leat_trainer_feed *feed, leat_error *err)
 {
+    feed->weight_at = -1;
     if (!*o->sample_weight.text)
         return LEAT_OK;
     feed->weight_at = leat_plan_tensor_index(plan, o->sample_weight.text);
@@ -408,25 +427,39 @@ static int find_weight(const leat_train_options *o, const leat_node *node, const
                                : check_weight(plan, feed->weight_at, node, err);
 }
 
+/* The tensor of this name; without a name `image`, or the first that is nothing else. -1: there is none. */
+static void find_input(const char *name, const leat_plan *plan, leat_trainer_feed *feed)
+{
+    feed->input_at = leat_plan_tensor_index(plan, *name ? name : "image");
+    for (int32_t i = 0; !*name && leat_plan_tensor(plan, i); i++) {
+        if (i == feed->target_at || i == feed->weight_at || i == feed->input_at)
+            continue;
+        if (feed->input_at < 0)
+            feed->input_at = i;
+        else
+            feed->input_chosen = strcmp(leat_plan_tensor(plan, feed->input_at)->name, "image") != 0;
+    }
+}
+
 static int find_tensors(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
                         leat_trainer_feed *feed, leat_error *err)
 {
-    const char *input = *o->input.text ? o->input.text : "image";
     feed->target_at = leat_plan_tensor_index(plan, o->target.text);
     if (feed->target_at < 0)
         return no_tensor(node, plan, "target", o->target.text, err);
-    feed->input_at = leat_plan_tensor_index(plan, input);
-    if (feed->input_at < 0 && !*o->input.text)
-        feed->input_at = feed->target_at == 0 ? 1 : 0;
-    if (!leat_plan_tensor(plan, feed->input_at))
-        return no_tensor(node, plan, "input", input, err);
-    feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
-    feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     const int rc = find_weight(o, node, plan, feed, err);
+    if (rc < 0)
+        return rc;
+    find_input(o->input.text, plan, feed);
+    if (feed->input_at < 0)
+        return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
+    feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
+    feed->channels_first = leat_plan_tensor(plan, feed->input_at)->channels_first;
+    feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     const int32_t at[] = { feed->input_at, feed->target_at, feed->weight_at };
-    for (int i = 0; rc == LEAT_OK && i < (*o->sample_weight.text ? 3 : 2); i++)
+    for (int i = 0; i < (*o->sample_weight.text ? 3 : 2); i++)
         feed->names[i] = leat_plan_tensor(plan, at[i])->name;
-    return rc;
+    return LEAT_OK;
 }
 
 /* Refuses tensors whose size differs between batches: a model has one size. */

@@ -50,8 +50,10 @@ static const leat_option train_table[] = {
         leat_train_options, frozen, "[]",
         "layers and parameters that stay as they are, by name or pattern, such as [conv1, "
         "'layer1.*']; a frozen batch_norm uses and keeps its running statistics in training, too"),
-    LEAT_OPTION_STRING(leat_train_options, input, "",
-                       "tensor that the model reads; default: image, or the first tensor"),
+    LEAT_OPTION_STRING(
+        leat_train_options, input, "",
+        "tensor that the model reads; default: image, or the first that is neither target "
+        "nor sample_weight"),
     LEAT_OPTION_NODE(
         leat_train_options, normalize, "",
         "mean and std of the input, which the device subtracts and divides by; default: none"),

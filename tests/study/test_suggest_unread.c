@@ -29,9 +29,11 @@ TEST(what_is_left_out)
         { ALL, "{batch: 1}", "{sample_weight: more}", "", 3 },
         { ALL, "{batch: 1}", "{input: more, target: x}", "source.csv.features.label- ", 2 },
         { ALL, "{batch: 1}", "{target: more}", "source.csv.features.label- ", 2 },
-        /* `image` is the default, not the first. The first stays all the same. */
-        { "x: a, image: [a, b], label: c, more: d", "{batch: 1}", "{}",
-          "source.csv.features.more- ", 3 },
+        /* `image` is the default, not the first. */
+        { "x: a, image: [a, b], label: c, more: d", "{map: {ops: [{scale: 2}]}}, {batch: 1}", "{}",
+          "source.csv.features.x- source.csv.features.more- ", 2 },
+        { "x: a, image: [a, b], label: c", "{batch: 1}", "{input: x}", "", 3 },
+        { "more: d, x: a, label: c", "{batch: 1}", "{sample_weight: more}", "", 3 },
         /* A map without a name works on the first tensor, which must stay the first. */
         { "more: d, x: a, label: c", "{map: {ops: [{scale: 2}]}}, {batch: 1}", "{input: x}", "",
           3 },

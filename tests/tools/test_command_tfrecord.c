@@ -116,8 +116,19 @@ TEST(names_of_a_source_are_kept)
                          "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
                          "test ! -e xe-labels.txt"));
     /* The same label of two sets with other names. */
-    expect_success(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
-                         "$L convert config x2.yaml -o xf -q && test ! -e xf-labels.txt"));
+    expect_failure(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
+                         "$L convert config x2.yaml -o xf -q"),
+                   1, "class 0 is 'dog' in source 2 (csv:");
+}
+
+TEST(a_file_is_read_once)
+{
+    expect_success(shell("$L convert tfrecord a.tfrecord ./a.tfrecord -o xo --shards 1 && "
+                         "cmp a.tfrecord xo-00000-of-00001.tfrecord"));
+    expect_in(err, "note: a.tfrecord is named twice and read once");
+    expect_success(shell("$L inspect a.tfrecord >once && ln -s a.tfrecord again && "
+                         "$L inspect a.tfrecord again | cmp - once && rm again once"));
+    expect_in(err, "note: a.tfrecord is named twice and read once");
 }
 
 TEST(each_file_becomes_one)

@@ -341,6 +341,30 @@ TEST(tensors_of_a_wrong_kind_are_named)
     leat_plan_close(&without);
 }
 
+/* The model reads the first tensor that is nothing else, wherever the weight stands; which one, is told where there is a
+ * choice. */
+TEST(a_weight_is_no_input)
+{
+    const leat_rows features = { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 5 }), xs };
+    const leat_rows label = { "label", leat_shape_make(LEAT_I64, 0, NULL), ys };
+    const leat_rows more = { "more", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 5 }), xs };
+    for (int with_more = 0; with_more < 2; with_more++) {
+        leat_builder *builder = leat_builder_open();
+        const leat_rows rows[] = { a_weight, label, features, more };
+        fixture f;
+        leat_builder_rows(builder, N, rows, 3 + with_more);
+        leat_builder_stage(builder, "batch", "16");
+        leat_plan *plan = plan_of_builder(builder);
+        open_on(&f, plan, "w", LEAT_OK);
+        assert_int_equal(f.trainer->input_at, 2);
+        assert_int_equal(f.trainer->weight_at, 0);
+        assert_int_equal(!!strstr(f.trainer->note, "the model reads 'features', the first"),
+                         with_more);
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+}
+
 TEST(impossible_weights_are_named)
 {
     static const float bad[] = { -1e-30f, NAN, INFINITY, -INFINITY };

@@ -290,6 +290,47 @@ TEST(tensors_are_found_by_name)
     leat_plan_close(&plan);
 }
 
+/* Images whose channels a map has put first are no images to layers, unless the first one takes any order. */
+TEST(channels_first_are_refused)
+{
+    static const struct {
+        const char *ops, *layers;
+        int code;
+    } cases[] = {
+        { "[{layout: channels_first}]", "[{conv2d: {filters: 2, kernel: 1}}, flatten, dense: 3]",
+          LEAT_E_CONFIG },
+        { "[{normalize: {layout: channels_first}}]", "[batch_norm, flatten, dense: 3]",
+          LEAT_E_CONFIG },
+        { "[{layout: channels_first}, {layout: channels_last}]",
+          "[{conv2d: {filters: 2, kernel: 1}}, flatten, dense: 3]", LEAT_OK },
+        { "[{layout: channels_first}]", "[flatten, dense: 3]", LEAT_OK },
+    };
+    const leat_rows rows[] = {
+        { "image", leat_shape_make(LEAT_F32, 3, (int64_t[]){ 2, 2, 2 }), xs },
+        { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
+    };
+    draw_rows();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_builder *builder = leat_builder_open();
+        char text[200];
+        fixture f = { .config = NULL };
+        leat_builder_rows(builder, ROWS, rows, 2);
+        leat_builder_stage(builder, "map", cases[i].ops);
+        leat_builder_stage(builder, "batch", "32");
+        leat_plan *plan = plan_of_builder(builder);
+        snprintf(text, sizeof text, "train: {model: %s, loss: softmax_cross_entropy}",
+                 cases[i].layers);
+        assert_int_equal(leat_config_parse(text, "test.yaml", &f.config, &f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err),
+                         cases[i].code);
+        if (cases[i].code)
+            assert_non_null(strstr(f.err.message, "puts the channels of 'image' first"));
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+}
+
 static leat_plan *plan_of_floats(const char *const names[3])
 {
     leat_builder *const builder = leat_builder_open();

@@ -144,6 +144,8 @@ static int label(struct job *job, leat_error *err)
 static int convert(struct job *job, leat_error *err)
 {
     int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, err);
+    if (rc == LEAT_OK)
+        rc = leat_paths_once(&job->files, err);
     if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
         rc = leat_fail(err, LEAT_E_ARGUMENT, "%zu files: at most %d", job->files.n,
                        LEAT_SHARD_NAMES_MOST);

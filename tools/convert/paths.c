@@ -11,8 +11,10 @@
 #include "formats/grow.h"
 #include "formats/manifest.h"
 #include "formats/pattern.h"
+#include "formats/same_file.h"
 #include "formats/shard_set.h"
 #include "formats/side_file.h"
+#include "print/terminal.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
 {
@@ -97,6 +99,29 @@ int leat_paths_check(const leat_paths *paths, leat_error *err)
     leat_format_error why;
     return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
                                                                   : LEAT_OK;
+}
+
+int leat_paths_once(leat_paths *paths, leat_error *err)
+{
+    size_t *const same = malloc((paths->n + 1) * sizeof *same);
+    size_t n_again = 0, n = 0, first = 0;
+    if (!same || leat_same_file_find(paths->items, paths->n, same, &n_again) < 0) {
+        free(same);
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    }
+    while (n_again && same[first] == first)
+        first++;
+    if (n_again)
+        leat_terminal_put(stderr, 0, 2, "note: %s is named twice%s and read once",
+                          paths->items[same[first]], n_again > 1 ? ", as are other files," : "");
+    for (size_t i = 0; i < paths->n; i++)
+        if (same[i] != i)
+            free(paths->items[i]);
+        else
+            paths->items[n++] = paths->items[i];
+    paths->n = n;
+    free(same);
+    return LEAT_OK;
 }
 
 void leat_paths_close(leat_paths *paths)

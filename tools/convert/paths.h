@@ -20,6 +20,8 @@ int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat
 /* Refuses files of a set that is being renamed, or whose conversion was stopped then (formats/shard_set.h). Returns LEAT_OK,
  * LEAT_E_DATA or LEAT_E_NOMEM. */
 int leat_paths_check(const leat_paths *paths, leat_error *err);
+/* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
+int leat_paths_once(leat_paths *paths, leat_error *err);
 /* Adds what one argument stands for. */
 int leat_paths_add(leat_paths *paths, const char *argument, leat_error *err);
 void leat_paths_close(leat_paths *paths);

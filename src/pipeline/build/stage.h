@@ -79,7 +79,7 @@ int leat_padding_sizes_find(leat_build *build, const leat_padding_options *optio
                             const leat_node *where, leat_error *err);
 
 /* stage_map.c */
-/* The chain of a tensor ("": the first one), NULL if there is none of that name. */
+/* The chain of a tensor, NULL if there is none of that name. "": of image, or the first if there is no image. */
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor);
 /* The stream of random numbers of an op's n-th occurrence. */
 uint32_t leat_stage_map_stream(const char *op, uint32_t n);

@@ -35,9 +35,11 @@ static const leat_option table[] = {
     LEAT_OPTION_STRING(filter_options, max, "inf",
                        "a number: keep samples whose value is at most this"),
     LEAT_OPTION_I64_OR(filter_options, min_length, "none", 0, 9e15, nones,
-                       "keep samples with at least this many values (bytes: this many bytes)"),
+                       "keep samples with at least this many entries: values, or lists where the "
+                       "shape is [-1, 4]; of bytes: this many bytes"),
     LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
-                       "keep samples with at most this many values (bytes: this many bytes)"),
+                       "keep samples with at most this many entries: values, or lists where the "
+                       "shape is [-1, 4]; of bytes: this many bytes"),
     LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all other samples instead"),
     LEAT_OPTION_END
 };

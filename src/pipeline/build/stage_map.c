@@ -27,7 +27,8 @@ static const char *const devices[] = { "auto", "cpu", "gpu", NULL }; /* LEAT_ASK
 static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
                      "list of ops, run in this order; `leat ops` lists them"),
-    LEAT_OPTION_STRING(map_options, tensor, "", "tensor to work on; default: the first (image)"),
+    LEAT_OPTION_STRING(map_options, tensor, "",
+                       "tensor to work on; default: image, or the first if there is no image"),
     LEAT_OPTION_ENUM(map_options, device, "auto", devices,
                      "where the ops run: cpu; gpu: on the loader's CUDA device, after the copy, "
                      "with the same result except for decode_jpeg; auto: on the loader's CUDA "
@@ -200,8 +201,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
 
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor)
 {
-    const int32_t c = tensor[0] ? leat_stage_feature(plan->source, tensor) : 0;
-    return c < 0 ? NULL : &plan->chains[c];
+    const int32_t c = leat_stage_feature(plan->source, tensor[0] ? tensor : "image");
+    return c >= 0 ? &plan->chains[c] : tensor[0] ? NULL : &plan->chains[0];
 }
 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)

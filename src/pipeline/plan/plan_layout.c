@@ -7,6 +7,7 @@
 
 #include "gpu_decode.h"
 #include "ops/decode/decode.h"
+#include "ops/fused.h"
 #include "ops/op_list.h"
 #include "plan_impl.h"
 
@@ -119,7 +120,7 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
              plan->source->features[plan->chains[c].feature].name);
     plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0 };
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0, 0 };
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
 }
 
@@ -145,6 +146,20 @@ static int check_scale(const leat_chain *chain, const leat_node *batch, leat_err
                                   "which says how small a picture may be");
     }
     return LEAT_OK;
+}
+
+/* Whether the ops leave images with their channels first. */
+static bool puts_channels_first(const leat_chain *chain)
+{
+    bool first = false;
+    for (int32_t i = 0; i < chain->n_ops; i++) {
+        const leat_chain_op *const op = &chain->ops[i];
+        if (op->op == &leat_op_layout)
+            first = leat_layout_is_planar(op->options);
+        else if (op->op == &leat_op_normalize)
+            first |= leat_normalize_is_planar(op->options);
+    }
+    return first;
 }
 
 /* Checks chain c, finds its fused ops, and reserves its rows from *at on. */
@@ -187,7 +202,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     chain->offset = chain->host_offset;
     plan->tensors[c] = (leat_tensor_info){ name, chain->shape,
                                            chain->fused_from < chain->n_host ? chain->n_fused : 0,
-                                           varies(plan, chain) };
+                                           varies(plan, chain), puts_channels_first(chain) };
     return LEAT_OK;
 }
 

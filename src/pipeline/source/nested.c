@@ -197,37 +197,55 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
-static bool same_classes(const leat_source *a, const leat_source *b)
+/* A label must mean the same class in all children. The longest list of names is that of the whole; one child without
+ * names leaves it without. longest: the child that has it so far */
+static int join_classes(const leat_source_children *children, size_t i, size_t *longest,
+                        leat_error *err)
 {
-    bool same = a->class_names && b->class_names && a->n_classes == b->n_classes;
-    for (int32_t i = 0; same && i < a->n_classes; i++)
-        same = leat_visible_same(a->class_names[i], b->class_names[i]);
-    return same;
+    const leat_source *const mine = children->list[i].source;
+    const leat_source *const other = children->list[*longest].source;
+    char a[200], b[200];
+    if (!mine->class_names || !other->class_names) {
+        *longest = mine->class_names ? i : *longest;
+        return LEAT_OK;
+    }
+    for (int32_t k = 0; k < mine->n_classes && k < other->n_classes; k++)
+        if (!leat_visible_same(mine->class_names[k], other->class_names[k]))
+            return leat_node_fail(
+                children->list[i].where, err, LEAT_E_CONFIG,
+                "the sources differ: class %d is '%s' in %s, but '%s' in %s, so labels mean other "
+                "classes: all need the same names in the same order (a folder without images "
+                "counts)",
+                k, mine->class_names[k], leat_nested_child_name(children, i, a, sizeof a),
+                other->class_names[k], leat_nested_child_name(children, *longest, b, sizeof b));
+    *longest = mine->n_classes > other->n_classes ? i : *longest;
+    return LEAT_OK;
 }
 
 int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = children->list[0].source;
-    whole->n_classes = model->n_classes;
-    whole->class_names = model->class_names;
+    size_t n_named = 0, longest = 0;
+    bool same_count = true;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);
     for (size_t i = 0; i < children->n; i++) {
         leat_nested_child *const child = &children->list[i];
-        const int rc = match_features(children, i, whole, err);
-        if (rc < 0)
+        int rc = match_features(children, i, whole, err);
+        if (rc < 0 || (rc = join_classes(children, i, &longest, err)) < 0)
             return rc;
         child->first = whole->n_records;
         whole->n_records += child->source->n_records;
         whole->fixed_sizes &= child->source->fixed_sizes;
         whole->opens_late |= child->source->opens_late;
         leat_nested_child_count(child, whole);
-        if (child->source->n_classes != whole->n_classes)
-            whole->n_classes = 0;
-        if (!same_classes(child->source, model))
-            whole->class_names = NULL;
+        same_count &= child->source->n_classes == model->n_classes;
+        n_named += child->source->class_names != NULL;
     }
+    const leat_source *const named = children->list[longest].source;
+    whole->class_names = n_named == children->n ? named->class_names : NULL;
+    whole->n_classes = whole->class_names || same_count ? named->n_classes : 0;
     return LEAT_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "base/scratch.h"
 #include "base/search.h"
 #include "formats/grow.h"
+#include "row_paths.h"
 
 const leat_row_group *leat_row_files_group_of(const leat_source *source, uint64_t record)
 {
@@ -237,6 +238,7 @@ void leat_row_files_close(leat_source *source)
     free(s->files);
     free(s->groups);
     free(s->blocks);
+    free(s->base.notes);
     free(s);
 }
 
@@ -256,25 +258,19 @@ int leat_row_files_open_all(const leat_source_table *table, const leat_source_se
                             const void *options, const leat_node *where, leat_source **out,
                             leat_error *err)
 {
-    char **paths = NULL, **label_paths = NULL;
-    size_t n_paths = 0, n_labels = 0;
+    leat_row_paths paths;
     leat_row_files *s = NULL;
-    int rc;
-    if ((rc = leat_source_glob(files, where, &paths, &n_paths, err)) < 0 ||
-        (labels && labels->n &&
-         (rc = leat_source_glob(labels, where, &label_paths, &n_labels, err)) < 0))
-        goto end;
-    if (label_paths && n_paths != n_labels) {
-        rc = leat_node_fail(where, err, LEAT_E_CONFIG,
-                            "%zu files but %zu of labels: each has its own", n_paths, n_labels);
-        goto end;
-    }
-    rc = leat_row_files_open(table, setting, sizeof *s, &s, err);
-    for (size_t i = 0; rc >= 0 && i < n_paths; i++)
-        rc = add(s, options, paths[i], label_paths ? label_paths[i] : NULL, err);
-end:
-    leat_source_free_paths(paths);
-    leat_source_free_paths(label_paths);
+    char *notes = NULL;
+    int rc = leat_row_paths_open(&paths, table->kind.name, files, labels, where, &notes, err);
+    if (rc >= 0)
+        rc = leat_row_files_open(table, setting, sizeof *s, &s, err);
+    if (s)
+        s->base.notes = notes;
+    else
+        free(notes);
+    for (size_t i = 0; rc >= 0 && i < paths.n; i++)
+        rc = add(s, options, paths.pairs[i].file, paths.pairs[i].labels, err);
+    leat_row_paths_close(&paths);
     return leat_row_files_end(s, rc, out);
 }
 

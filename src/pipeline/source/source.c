@@ -148,14 +148,14 @@ static int fail_no_match(const char *pattern, int rc, const leat_node *where, le
 }
 
 /* Adds what the patterns match. */
-static int glob_all(const leat_strings *patterns, const leat_node *where, glob_t *found,
+static int glob_all(const leat_string *patterns, int32_t n, const leat_node *where, glob_t *found,
                     leat_error *err)
 {
-    if (patterns->n == 0)
+    if (n == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "an empty list of files: give a file or a pattern");
-    for (int32_t i = 0; i < patterns->n; i++) {
-        const char *const pattern = patterns->values[i].text;
+    for (int32_t i = 0; i < n; i++) {
+        const char *const pattern = patterns[i].text;
         const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, found);
         if (rc)
             return fail_no_match(pattern, rc, where, err);
@@ -170,14 +170,14 @@ static int glob_all(const leat_strings *patterns, const leat_node *where, glob_t
     return LEAT_OK;
 }
 
-int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***out,
-                     size_t *n_out, leat_error *err)
+int leat_source_glob(const leat_string *patterns, int32_t n_patterns, const leat_node *where,
+                     char ***out, size_t *n_out, leat_error *err)
 {
     glob_t found = { 0 };
     size_t n = 0;
     *out = NULL;
     *n_out = 0;
-    const int rc = glob_all(patterns, where, &found, err);
+    const int rc = glob_all(patterns, n_patterns, where, &found, err);
     char **paths = rc < 0 ? NULL : calloc(found.gl_pathc + 1, sizeof *paths);
     for (size_t i = 0; paths && i < found.gl_pathc; i++)
         if (!(paths[n++] = strdup(found.gl_pathv[i]))) {

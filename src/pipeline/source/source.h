@@ -134,7 +134,7 @@ struct leat_source {
     bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
     int32_t n_classes; /* 0: unknown */
-    /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have the same */
+    /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have some */
     char **class_names;
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
@@ -171,11 +171,10 @@ int leat_source_largest_record(const leat_source *source, int64_t *most, leat_er
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 
-/* Finds the files of patterns (formats/pattern.h), sorted. A file that matches twice is in the list
- * twice. *paths ends with NULL; free it with leat_source_free_paths. A pattern without a match is an
- * error. */
-int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
-                     size_t *n_paths, leat_error *err);
+/* Finds the files of patterns (formats/pattern.h), sorted. One that matches twice is there twice (formats/same_file.h).
+ * *paths ends with NULL; leat_source_free_paths() it. A pattern without a match is an error. */
+int leat_source_glob(const leat_string *patterns, int32_t n_patterns, const leat_node *where,
+                     char ***paths, size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
 
 /* Reads exactly size bytes at an offset; handles EINTR and short reads. LEAT_E_DATA: the file ends

@@ -8,6 +8,7 @@
 #include "csv_features.h"
 #include "formats/grow.h"
 #include "row_files.h"
+#include "row_paths.h"
 
 typedef struct csv_options {
     leat_strings files;
@@ -260,23 +261,23 @@ static int add_file(csv_source *source, const csv_options *o, const char *path,
 
 /* --- the source ---------------------------------------------------------------------------------- */
 
-static int open_all(csv_source *source, const csv_options *o, char *const *paths, size_t n_paths,
+static int open_all(csv_source *source, const csv_options *o, const leat_row_paths *paths,
                     const leat_node *where, leat_error *err)
 {
     int rc = LEAT_OK;
-    source->lines = calloc(n_paths, sizeof *source->lines);
+    source->lines = calloc(paths->n, sizeof *source->lines);
     if (!source->lines)
-        return leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
+        return leat_fail(err, LEAT_E_NOMEM, "%zu files", paths->n);
     source->layout = (leat_csv_layout){ .delimiter = *o->delimiter.text, .names = &o->columns };
     source->layout.na = o->na;
-    for (size_t i = 0; i < n_paths && rc >= 0; i++)
-        rc = add_file(source, o, paths[i], where, err);
+    for (size_t i = 0; i < paths->n && rc >= 0; i++)
+        rc = add_file(source, o, paths->pairs[i].file, where, err);
     source->layout.names = NULL;
     free(source->first.bytes);
     source->first = (first_line){ 0 };
     if (rc >= 0 && !source->rows.base.n_records)
-        rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)", n_paths,
-                            n_paths == 1 ? "" : "s", paths[0]);
+        rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",
+                            paths->n, paths->n == 1 ? "" : "s", paths->pairs[0].file);
     return rc;
 }
 
@@ -285,9 +286,9 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
 {
     extern const leat_source_table leat_source_csv;
     const csv_options *const o = opts;
-    char **paths = NULL;
-    size_t n_paths = 0;
-    leat_row_files *rows;
+    leat_row_paths paths;
+    leat_row_files *rows = NULL;
+    char *notes = NULL;
     if (strlen(o->delimiter.text) != 1 || strchr("\"\r\n", *o->delimiter.text))
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,
@@ -296,13 +297,16 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "csv: `columns` is for files without a header line: leave it out, or "
                               "say `header: false`");
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_row_files_open(&leat_source_csv, setting, sizeof(csv_source), &rows, err);
+    int rc = leat_row_paths_open(&paths, "csv", &o->files, NULL, where, &notes, err);
     if (rc >= 0)
-        rc = open_all((csv_source *)rows, o, paths, n_paths, where, err);
-    leat_source_free_paths(paths);
+        rc = leat_row_files_open(&leat_source_csv, setting, sizeof(csv_source), &rows, err);
+    if (rows)
+        rows->base.notes = notes;
+    else
+        free(notes);
+    if (rc >= 0)
+        rc = open_all((csv_source *)rows, o, &paths, where, err);
+    leat_row_paths_close(&paths);
     return leat_row_files_end(rows, rc, out);
 }
 

@@ -18,8 +18,10 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(idx_options, images, NULL,
                         "files of images, or patterns, such as train-images-idx3-ubyte.gz; read in "
                         "byte order of their names"),
-    LEAT_OPTION_STRINGS(idx_options, labels, "[]",
-                        "files of their labels, as many as files of images; default: no labels"),
+    LEAT_OPTION_STRINGS(
+        idx_options, labels, "[]",
+        "files of their labels, as many as files of images and in their order; default: "
+        "no labels"),
     LEAT_OVERFLOW_ROW(idx_options), LEAT_OPTION_END
 };
 

@@ -24,8 +24,8 @@ static const leat_option options[] = {
                         ".npy or .npz files, or patterns; read in byte order of their names"),
     LEAT_OPTION_STRINGS(
         npy_options, labels, "[]",
-        ".npy files of the labels, as many as `files`; default: no labels, or those "
-        "in the .npz files"),
+        ".npy files of the labels, as many as `files` and in their order; default: no labels, or "
+        "those in the .npz files"),
     LEAT_OPTION_STRING(npy_options, name, NAME, "name of the tensor of .npy files"),
     LEAT_OPTION_NODE(npy_options, features, "",
                      "tensor name: array name, for each array of a .npz file to read; default: all "

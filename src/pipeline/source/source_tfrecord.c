@@ -16,6 +16,7 @@
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
 #include "source_list.h"
+#include "source_notes.h"
 #include "tfrecord_impl.h"
 
 #define DESCRIBE_TRIES 32 /* records to try in order to learn the features */
@@ -296,18 +297,6 @@ static void match_seeks(leat_tfrecord_source *source)
     }
 }
 
-/* Notes something about n files. path: the first of them. */
-static int note_files(leat_tfrecord_source *source, size_t n, const char *path, const char *one,
-                      const char *more, leat_error *err)
-{
-    if (n == 0)
-        return LEAT_OK;
-    if (n == 1)
-        return leat_source_add_note(&source->base.notes, err, "tfrecord: %s %s", path, one);
-    return leat_source_add_note(&source->base.notes, err, "tfrecord: %zu files %s; the first: %s",
-                                n, more, path);
-}
-
 /* Registers plain files with kept_files, and sets keep_bytes, can_gather and scatter. */
 static void set_ways(leat_tfrecord_source *source)
 {
@@ -389,25 +378,26 @@ static uint64_t memory_of(const leat_tfrecord_source *source)
 
 static int open_shards(leat_tfrecord_source *source, leat_error *err)
 {
-    const leat_tfrecord_listed *const files = source->list.files;
-    size_t n_empty = 0, n_again = 0;
-    const char *empty = NULL, *again = NULL;
-    for (size_t i = 0; i < source->list.n; i++) {
-        if (i && !strcmp(files[i - 1].path, files[i].path)) {
-            if (i < 2 || strcmp(files[i - 2].path, files[i].path) != 0)
-                again = n_again++ ? again : files[i].path;
+    const leat_tfrecord_list *const list = &source->list;
+    size_t n_empty = 0;
+    const char *empty = NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->same[i] != i)
             continue;
-        }
-        const int rc = take_shard(source, &files[i], err);
+        const int rc = take_shard(source, &list->files[i], err);
         if (rc < 0)
             return rc;
         if (source->shards[source->n_shards - 1].n_records == 0)
-            empty = n_empty++ ? empty : files[i].path;
+            empty = n_empty++ ? empty : list->files[i].path;
     }
-    const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
-    return rc < 0 ? rc
-                  : note_files(source, n_again, again, "is listed twice and read once",
-                               "are listed twice and read once", err);
+    int rc = leat_source_note_files(&source->base.notes, "tfrecord", n_empty, empty,
+                                    "holds no record", "hold no record", err);
+    if (rc >= 0)
+        rc = leat_source_note_same(&source->base.notes, "tfrecord", list->paths, list->same,
+                                   list->n, list->n_again, err);
+    free(source->list.same); /* of millions of files */
+    source->list.same = NULL;
+    return rc;
 }
 
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)

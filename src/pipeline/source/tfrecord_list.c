@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "formats/manifest.h"
+#include "formats/same_file.h"
 #include "formats/side_file.h"
 #include "tfrecord_features.h"
 
@@ -41,7 +42,7 @@ static int add_patterns(leat_tfrecord_list *list, const leat_strings *patterns,
 {
     char **paths = NULL;
     size_t n = 0, n_side = 0, side = 0;
-    int rc = leat_source_glob(patterns, where, &paths, &n, err);
+    int rc = leat_source_glob(patterns->values, patterns->n, where, &paths, &n, err);
     if (rc < 0 || (rc = grow(list, n, err)) < 0)
         goto end;
     for (size_t i = 0; i < n; i++) {
@@ -106,7 +107,7 @@ static int add_manifests(leat_tfrecord_list *list, const leat_strings *patterns,
                          const leat_node *where, leat_error *err)
 {
     size_t n;
-    int rc = leat_source_glob(patterns, where, &list->manifests, &n, err);
+    int rc = leat_source_glob(patterns->values, patterns->n, where, &list->manifests, &n, err);
     if (rc == LEAT_OK && !(list->ids = calloc(n, sizeof *list->ids)))
         rc = no_memory(list, err);
     for (size_t i = 0; rc == LEAT_OK && i < n; i++)
@@ -140,6 +141,23 @@ static int check_twice(const leat_tfrecord_list *list, const leat_node *where, l
     return LEAT_OK;
 }
 
+/* The files of manifests alone are not looked at: there may be millions. */
+static int find_same(leat_tfrecord_list *list, leat_error *err)
+{
+    if (!(list->same = malloc((list->n + 1) * sizeof *list->same)))
+        return no_memory(list, err);
+    if (list->n > list->n_of_manifests)
+        return leat_same_file_find(list->paths, list->n, list->same, &list->n_again) < 0
+                   ? no_memory(list, err)
+                   : LEAT_OK;
+    for (size_t i = 0; i < list->n; i++) {
+        const bool again = i && !strcmp(list->paths[i - 1], list->paths[i]);
+        list->same[i] = again ? list->same[i - 1] : i;
+        list->n_again += again && list->same[i] == i - 1;
+    }
+    return LEAT_OK;
+}
+
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
                             const leat_node *where, char **notes, leat_error *err)
 {
@@ -163,7 +181,8 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     qsort(out->files, out->n, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->n; i++)
         out->paths[i] = out->files[i].path;
-    return check_twice(out, where, err);
+    rc = check_twice(out, where, err);
+    return rc < 0 ? rc : find_same(out, err);
 }
 
 int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err)
@@ -186,6 +205,7 @@ void leat_tfrecord_list_close(leat_tfrecord_list *list)
         free(list->files[i].path);
     leat_source_free_paths(list->manifests);
     free(list->ids);
+    free(list->same);
     free(list->files);
     free(list->paths);
     *list = (leat_tfrecord_list){ 0 };

@@ -46,9 +46,19 @@ const char *leat_suggest_default(const leat_plan *plan)
 const char *leat_suggest_input(const leat_suggest_about *about, char name[64])
 {
     const leat_plan *const plan = about->arm->plan;
+    const leat_tensor_info *tensor;
+    char target[256], weight[256];
     if (leat_suggest_get(about->config, "train.input", name, 64) && name[0])
         return name;
+    if (!leat_suggest_get(about->config, "train.target", target, sizeof target))
+        strcpy(target, "label");
+    leat_suggest_get(about->config, "train.sample_weight", weight, sizeof weight);
     snprintf(name, 64, "%s", leat_suggest_default(plan));
+    for (int32_t i = 0; strcmp(name, "image") != 0 && (tensor = leat_plan_tensor(plan, i)); i++)
+        if (strcmp(tensor->name, target) != 0 && strcmp(tensor->name, weight) != 0) {
+            snprintf(name, 64, "%s", tensor->name);
+            break;
+        }
     return name;
 }
 

@@ -36,12 +36,13 @@ static void take_away(leat_doctor_suggestion *out, const char *path)
         snprintf(out->set[out->n_set++], sizeof out->set[0], "%.126s-", path);
 }
 
-/* Whether tensor i can be left out; *path is its entry. The first tensor stays: without it, a `map` that names no
- * tensor would work on another one. */
+/* Whether tensor i can be left out; *path is its entry. The tensor of maps that name none stays: without it they would
+ * work on another one. */
 static bool is_unread(const leat_suggest_about *about, int32_t i, char path[128])
 {
     const char *const tensor = leat_plan_tensor(about->arm->plan, i)->name;
-    return i > 0 && !is_read(about, tensor) && entry_of(about, tensor, path);
+    return strcmp(tensor, leat_suggest_default(about->arm->plan)) != 0 && !is_read(about, tensor) &&
+           entry_of(about, tensor, path);
 }
 
 bool leat_suggest_unread_any(const leat_suggest_about *about)

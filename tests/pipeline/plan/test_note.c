@@ -82,6 +82,18 @@ TEST(files_that_give_nothing_are_told)
                  "tfrecord: 2 files are listed twice and read once; the first: b\n", 6);
 }
 
+/* … by other names and links, too: the first name in byte order stands for them. */
+TEST(a_file_of_two_names_is_read_once)
+{
+    expect_notes("[b, ./b]", 2, "tfrecord: ./b (also b) is listed twice and read once\n", 3);
+    assert_int_equal(symlink("b", in_folder("e")), 0);
+    assert_int_equal(link(in_folder("d"), in_folder("f")), 0);
+    expect_notes("[b, e]", 2, "tfrecord: b (also e) is listed twice and read once\n", 3);
+    expect_notes("'[d-f]'", 2, "tfrecord: d (also f) is listed twice and read once\n", 6);
+    unlink(in_folder("e"));
+    unlink(in_folder("f"));
+}
+
 TEST(a_batch_that_is_never_full_is_told)
 {
     expect_notes("[b, d]", 6, "", 6);

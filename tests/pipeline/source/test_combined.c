@@ -313,6 +313,41 @@ TEST(errors_say_what_and_where)
     refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "must be the same");
 }
 
+/* A label is one class in all parts: names that differ are refused, and the longest list is taken. */
+TEST(a_label_is_one_class)
+{
+    static const char *const kinds[] = { "concat", "mix", "interleave" };
+    static const struct {
+        const char *one, *other, *message; /* NULL: fine */
+        int32_t n;
+    } cases[] = {
+        { "[cat, dog, owl]", "[cat, owl]", "class 1 is 'owl' in source 2 (csv:", 0 },
+        { "[cat, owl]", "[cat, dog, owl]", "but 'owl' in source 1 (csv:", 0 },
+        { "[cat, dog]", "[cat, dog, owl]", NULL, 3 },
+        { "[cat, dog, owl]", "[cat]", NULL, 3 },
+    };
+    char text[1200];
+    leat_plan *plan;
+    leat_error err;
+    put_text("animals.csv", "animal\ncat\n");
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const char *const file = in_folder("animals.csv");
+            snprintf(text, sizeof text,
+                     "source: {%s: [{csv: {files: '%s', features: {label: {columns: animal, "
+                     "classes: %s}}}}, {csv: {files: '%s', features: {label: {columns: animal, "
+                     "classes: %s}}}}]}\npipeline: [{batch: 1}]\n",
+                     kinds[k], file, cases[i].one, file, cases[i].other);
+            const int rc = open_text(text, &plan, &err);
+            assert_int_equal(rc, cases[i].message ? LEAT_E_CONFIG : LEAT_OK);
+            if (cases[i].message)
+                assert_non_null(strstr(err.message, cases[i].message));
+            for (int32_t class = 0; class < cases[i].n; class ++)
+                assert_non_null(leat_plan_class(plan, class));
+            leat_plan_close(&plan);
+        }
+}
+
 /* In multiples of 10^-9 these weights sum to 2^64 + 1. */
 TEST(weights_do_not_wrap)
 {

@@ -253,6 +253,72 @@ TEST(several_files_follow_each_other)
     close_loader_and_plan(&loader, &plan);
 }
 
+static void refuse(const char *source, const char *rest, int code, const char *message);
+
+/* The labels of all rows of a source, in order. */
+static void expect_labels(const char *source, const int64_t *want)
+{
+    leat_plan *plan = row_files_plan(source, "pipeline: [{batch: 4}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    if (memcmp(leat_batch_tensor(batch, 1).data, want, 4 * sizeof *want) != 0)
+        fail_msg("%s: other labels", source);
+    leat_batch_release(batch);
+    close_loader_and_plan(&loader, &plan);
+}
+
+/* File i has labels i, whatever the byte order of either is. */
+TEST(lists_are_paired_entry_by_entry)
+{
+    static const float rows[] = { 1, 2 };
+    static const int64_t early[] = { 20, 21 }, late[] = { 10, 11 }, want[] = { 20, 21, 10, 11 };
+    put_npy("x-1.npy", &(array_of){ NULL, "<f4", "", 2, 4, rows });
+    put_npy("x-2.npy", &(array_of){ NULL, "<f4", "", 2, 4, rows });
+    put_npy("y-old.npy", &(array_of){ NULL, "<i8", "", 2, 8, early });
+    put_npy("y-new.npy", &(array_of){ NULL, "<i8", "", 2, 8, late });
+    expect_labels("npy: {files: ['@x-1.npy', '@x-2.npy'], labels: ['@y-old.npy', '@y-new.npy']}",
+                  want);
+    expect_labels("npy: {files: ['@x-2.npy', '@x-1.npy'], labels: ['@y-new.npy', '@y-old.npy']}",
+                  want);
+    put_npy("z-1.npy", &(array_of){ NULL, "<i8", "", 2, 8, early });
+    put_npy("z-2.npy", &(array_of){ NULL, "<i8", "", 2, 8, late });
+    expect_labels("npy: {files: '@x-*.npy', labels: '@z-*.npy'}", want);
+    expect_labels("npy: {files: ['@x-2.npy', '@x-1.npy'], labels: '@z-*.npy'}", want);
+}
+
+/* Under the same name, another one or a link; with the same labels, else nobody knows which ones are meant. */
+TEST(a_file_is_read_once)
+{
+    static const struct {
+        const char *source;
+        int64_t n;
+    } cases[] = {
+        { "npy: ['@same.npy', '@same.npy']", ROWS },
+        { "npy: ['@same.npy', '@link.npy']", ROWS },
+        { "npy: ['@same.npy', '@./same.npy']", ROWS },
+        { "npy: {files: ['@same.npy', '@link.npy'], labels: ['@l.npy', '@l.npy']}", ROWS },
+        { "idx: ['$images-idx3-ubyte', '$./images-idx3-ubyte']", ROWS },
+        { "cifar: ['$cifar10.bin', '$cifar10.b?n']", 3 },
+        { "csv: {files: ['@x.csv', '@*.csv'], features: {x: a}}", 2 },
+    };
+    static const float rows[7];
+    static const int64_t labels[7];
+    put_npy("same.npy", &(array_of){ NULL, "<f4", "", 7, 4, rows });
+    put_npy("l.npy", &(array_of){ NULL, "<i8", "", 7, 8, labels });
+    put_npy("m.npy", &(array_of){ NULL, "<i8", "", 7, 8, labels });
+    put_text("x.csv", "a\n1\n2\n");
+    assert_int_equal(symlink("same.npy", in_folder("link.npy")), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_plan *plan = row_files_plan(cases[i].source, ALL);
+        assert_int_equal(leat_plan_get_info(plan)->n_records, cases[i].n);
+        assert_non_null(leat_plan_note(plan, 0));
+        assert_non_null(strstr(leat_plan_note(plan, 0), "is listed twice and read once"));
+        leat_plan_close(&plan);
+    }
+    refuse("npy: {files: ['@same.npy', '@link.npy'], labels: ['@l.npy', '@m.npy']}", ALL,
+           LEAT_E_CONFIG, "same.npy is listed with two files of labels");
+}
+
 /* A filter of labels in memory reads no row. */
 TEST(labels_are_known)
 {
@@ -396,6 +462,8 @@ TEST(refusals_say_what_and_where)
         { "npy: {files: [$le_f4.npy, $le_i4.npy]}", LEAT_E_DATA, "is int32[3, 2], but in" },
         { "npy: {files: $le_f4.npy, labels: [$labels.npy, $wide_labels.npy]}", LEAT_E_CONFIG,
           "1 files but 2 of labels" },
+        { "npy: {files: ['$le_f?.npy', $le_i4.npy], labels: [$labels.npy, $labels.npy]}",
+          LEAT_E_CONFIG, "entry 1 of the lists: 2 files but 1 of labels" },
         { "idx: $le_f4.npy", LEAT_E_DATA, "not an IDX file" },
         { "idx: {images: $images-idx3-ubyte, labels: $images-idx3-ubyte}", LEAT_E_DATA,
           "holds 3 dimensions where labels have one" },

@@ -78,8 +78,30 @@ TEST(sets_must_agree)
     expect(both, "cat,dog", false);
     put_text("b-labels.txt", "cat\r\ndog"); /* lines count, not bytes */
     expect(both, "cat,dog", false);
+    put_text("b-labels.txt", "cat\ndog\nowl\n"); /* the longer list */
+    expect(both, "cat,dog,owl", false);
     put_text("b-labels.txt", "dog\ncat\n");
-    expect(both, NULL, false);
+    expect(both, NULL, false); /* nothing is a label */
+}
+
+TEST(a_label_of_two_classes_is_refused)
+{
+    leat_plan *plan;
+    leat_error err;
+    char text[900];
+    put_text("a-labels.txt", "cat\ndog\n");
+    put_text("b-labels.txt", "cat\nowl\n");
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: [%s, %s], features: {x: {}, label: {key: id, type: int64, "
+             "shape: []}}}}\npipeline: [{batch: 4}]\n",
+             pattern("a-*"), pattern("b-*"));
+    assert_int_equal(open_text(text, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "class 1 is 'owl' beside"));
+    assert_non_null(strstr(err.message, "but 'dog' beside"));
+    put_text("b-labels.txt", "cat\n");
+    check(open_text(text, &plan, &err), &err);
+    assert_string_equal(leat_plan_class(plan, 1), "dog");
+    leat_plan_close(&plan);
 }
 
 TEST(what_is_no_text_is_noted)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_same_file.c: names of one file are found, whatever they are. */
+#include "fixtures/own_folder.h"
+
+#include "formats/same_file.h"
+
+TEST(names_of_one_file)
+{
+    char *paths[] = { "b", "c", "./b", "none", "a", "link", "c", "none", "hard", "b" };
+    static const size_t want[] = { 0, 1, 0, 3, 4, 0, 1, 7, 4, 0 };
+    size_t first[10], n_again;
+    assert_int_equal(chdir(test_folder), 0);
+    put_text("a", "1");
+    put_text("b", "1"); /* what is in them does not count */
+    put_text("c", "2");
+    assert_int_equal(symlink("b", "link"), 0);
+    assert_int_equal(link("a", "hard"), 0);
+    assert_int_equal(leat_same_file_find(paths, 10, first, &n_again), LEAT_FORMAT_OK);
+    assert_memory_equal(first, want, sizeof want);
+    assert_int_equal(n_again, 3);
+    assert_int_equal(leat_same_file_find(paths, 0, first, &n_again), LEAT_FORMAT_OK);
+    assert_int_equal(n_again, 0);
+}
+
+SUITE_FIXTURE(make_folder, remove_folder)
