@@ -73,6 +73,20 @@ TEST(a_patch_changes_it_likewise)
         expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
 }
 
+/* JSON is UTF-8: the name is escaped, and the lines stay lines. */
+TEST(a_patch_has_lines_in_json_whatever_the_name)
+{
+    expect_one_line();
+    expect_success(
+        shell("n=$(printf 'caf\\351.yaml') && cp job.yaml \"$n\" && " PLANTED "\"$n\" -q --json"));
+    json_t *const json = parse_out();
+    const char *const patch = json_string_value(json_object_get(json, "patch"));
+    static const char head[] = "--- caf\\xe9.yaml\n+++ caf\\xe9.yaml\n@@ ";
+    assert_non_null(patch);
+    assert_int_equal(strncmp(patch, head, strlen(head)), 0);
+    json_decref(json);
+}
+
 TEST(another_file_says_where_it_is_from)
 {
     expect_one_line();
