@@ -69,8 +69,12 @@ TEST(a_patch_changes_it_likewise)
     expect_success(shell(PLANTED "job.yaml -q --diff > p && cmp job.yaml old.yaml && cat p"));
     expect_in(out, "--- job.yaml\n+++ job.yaml\n@@ ");
     expect_in(out, "\n-engine: {threads: 1}   # too few\n+engine: {threads: 4}   # too few\n");
-    if (shell("patch --version") == 0)
-        expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
+    if (shell("patch --version") != 0)
+        return;
+    expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
+    expect_one_line(); /* by a name that patch itself refuses */
+    expect_success(shell(PLANTED "\"$PWD/job.yaml\" -q --diff > p && patch job.yaml < p && $L plan "
+                                 "job.yaml && ! cmp job.yaml old.yaml"));
 }
 
 /* JSON is UTF-8: the name is escaped, and the lines stay lines. */
