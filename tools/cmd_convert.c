@@ -323,7 +323,7 @@ const leat_command leat_command_convert = {
         "with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
         "convert finish -o PREFIX` gives the files their names; they are those of a single run. If "
-        "it was killed, parts are refused until it has gone on.",
+        "`finish` was killed, run it again first: until then parts are refused.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert images photos/train -o data/train --shards 64 --part 3/8\n"
                "  leat convert images train.csv --root photos --label breed -o data/train\n"

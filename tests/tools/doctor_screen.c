@@ -98,7 +98,9 @@ void expect_a_screen(const char *text)
     for (const char *at = text; *at; lines++) {
         at += diff_length(at);
         const size_t n = strcspn(at, "\n");
-        if (n > 80)
+        if (!strncmp(at, "    --set '", 11)) /* for a shell: a terminal breaks it */
+            lines += (int)(n - 1) / 80;
+        else if (n > 80)
             fail_msg("%zu columns: %.*s", n, (int)n, at);
         at += n + (at[n] != 0);
     }

@@ -198,11 +198,15 @@ TEST(a_missing_evaluation_is_made_first)
     const json_t *owed = epoch(json, 0);
     assert_int_equal(json_array_size(json_object_get(json, "epochs")), 2);
     assert_int_equal(number(owed, "epoch") + number(owed, "steps") + number(owed, "samples"), 0);
-    assert_true(json_is_null(json_object_get(owed, "loss")));
+    assert_true(json_is_null(json_object_get(owed, "loss")) &&
+                json_is_null(json_object_get(owed, "seconds")));
     assert_true(real(owed, "eval_loss") > 0 &&
                 real(json, "best_eval_accuracy") >= real(owed, "eval_accuracy"));
     assert_true(json_is_true(json_object_get(owed, "best")));
     json_decref(json);
+    expect_success(shell("for i in 'samples[^_]' seconds eval_loss; do LC_ALL=C grep -aoh epoch/$i "
+                         "xl/events.out.tfevents.* | wc -l; done"));
+    assert_string_equal(out, "2\n2\n3\n"); /* no curve goes down to 0 for an evaluation */
     expect_success(shell("$L plot xl -o x.svg --y epoch/loss,eval_loss --json"));
     json = parse_out();
     for (size_t i = 0; i < 2; i++)

@@ -69,8 +69,26 @@ TEST(a_patch_changes_it_likewise)
     expect_success(shell(PLANTED "job.yaml -q --diff > p && cmp job.yaml old.yaml && cat p"));
     expect_in(out, "--- job.yaml\n+++ job.yaml\n@@ ");
     expect_in(out, "\n-engine: {threads: 1}   # too few\n+engine: {threads: 4}   # too few\n");
-    if (shell("patch --version") == 0)
-        expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
+    if (shell("patch --version") != 0)
+        return;
+    expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
+    expect_one_line(); /* by a name that patch itself refuses */
+    expect_success(shell(PLANTED "\"$PWD/job.yaml\" -q --diff > p && patch job.yaml < p && $L plan "
+                                 "job.yaml && ! cmp job.yaml old.yaml"));
+}
+
+/* JSON is UTF-8: the name is escaped, and the lines stay lines. */
+TEST(a_patch_has_lines_in_json_whatever_the_name)
+{
+    expect_one_line();
+    expect_success(
+        shell("n=$(printf 'caf\\351.yaml') && cp job.yaml \"$n\" && " PLANTED "\"$n\" -q --json"));
+    json_t *const json = parse_out();
+    const char *const patch = json_string_value(json_object_get(json, "patch"));
+    static const char head[] = "--- caf\\xe9.yaml\n+++ caf\\xe9.yaml\n@@ ";
+    assert_non_null(patch);
+    assert_int_equal(strncmp(patch, head, strlen(head)), 0);
+    json_decref(json);
 }
 
 TEST(another_file_says_where_it_is_from)

@@ -177,6 +177,45 @@ TEST(other_diffs_are_told)
     assert_non_null(strstr(text, "     no diff: x.yaml:1: 'images' has a value without a name"));
 }
 
+/* Pasted behind a command, as many values as there are reach it whole. */
+TEST(what_to_try_is_one_command)
+{
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "T",
+                                   .gain = 2,
+                                   .n_rounds = 3,
+                                   .gain_low = 2,
+                                   .gain_high = 2,
+                                   .predicted_step_ms = 3,
+                                   .n_set = 3 };
+    strcpy(s->set[0], "pipeline[0]-");
+    strcpy(s->set[1], "engine.threads=8");
+    strcpy(s->set[2], "pipeline[2]+=");
+    while (strlen(s->set[2]) < 300)
+        strcat(s->set[2], "{it's  wide} ");
+    const char *const text = screen_of("x.yaml", NULL),
+                      *const head = "\n  to try change 1 first, add to your command:\n";
+    const char *const at = strstr(text, head);
+    assert_non_null(at);
+    expect_a_screen(text);
+    char command[2048], got[2048], want[2048];
+    snprintf(command, sizeof command, "printf '%%s\\n' %s", at + strlen(head));
+    char *end = strchr(command + 14, '\n');
+    while (end && end[-1] == '\\')
+        end = strchr(end + 1, '\n');
+    assert_non_null(end);
+    *end = 0;
+    FILE *const shell = popen(command, "r");
+    assert_non_null(shell);
+    got[fread(got, 1, sizeof got - 1, shell)] = 0;
+    assert_int_equal(pclose(shell), 0);
+    snprintf(want, sizeof want, "--set\n%s\n--set\n%s\n--set\n%s\n", s->set[0], s->set[1],
+             s->set[2]);
+    assert_string_equal(got, want);
+}
+
 /* As a shell reads it. */
 TEST(values_are_quoted_for_a_shell)
 {

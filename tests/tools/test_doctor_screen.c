@@ -90,6 +90,29 @@ TEST(the_longest_result_fits)
     }
 }
 
+/* The lines of a diff that is not shown are no room for others. */
+TEST(a_change_that_does_not_help_makes_no_room)
+{
+    leat_doctor_diff diffs[LEAT_DOCTOR_MAX_SUGGESTIONS] = { 0 };
+    char diff[1024] = "--- x.yaml\n+++ x.yaml\n@@ -1,0 +1,40 @@\n", screen[16384] = "";
+    for (int i = 0; i < 40; i++)
+        strcat(diff, "+a: 1\n");
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1 });
+    for (leat_part part = LEAT_PART_LOADER; part < LEAT_N_PARTS; part++)
+        r.capacities[r.n_capacities++].part = part;
+    for (int i = 0; i < 3; i++) {
+        longest_suggestion(&r.suggestions[r.n_suggestions++], 1, true);
+        r.suggestions[i].verified_gain = 0.01;
+        diffs[i].text = diff;
+    }
+    FILE *const to = fmemopen(screen, sizeof screen, "w");
+    leat_doctor_report_print(to, &r, "x.yaml", diffs);
+    assert_int_equal(fclose(to), 0);
+    assert_null(strstr(screen, "+a: 1"));
+    expect_a_screen(screen);
+}
+
 /* With all rows of the tables that a job on a simulated device has, and other programs. */
 TEST(the_first_change_is_always_told)
 {

@@ -461,6 +461,20 @@ TEST(what_tune_tried_stands_below_what_it_is_compared_with)
     free(text);
 }
 
+/* A diff of something else may not fit the file. */
+TEST(patch_is_named_where_it_takes_the_diff)
+{
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"x.yaml\", \"suggestions\": "
+        "[{\"title\": "
+        "\"a\", \"diff\": \"--- x.yaml\", \"diff_note\": \"\"}, {\"title\": \"b\", \"diff\": \"--- "
+        "x.yaml\", \"diff_note\": \"of the config as leat writes it: it came through a pipe\"}]}");
+    assert_int_equal(page_count(text, "To keep it, change x.yaml"), 2);
+    assert_int_equal(page_count(text, "x.yaml (<code>patch CONFIG</code> takes this)"), 1);
+    leat_page_close(&page);
+    free(text);
+}
+
 /* Values to set are lines for a shell: one each, in quotes where they need them. */
 TEST(values_to_set_can_be_pasted)
 {
@@ -469,14 +483,15 @@ TEST(values_to_set_can_be_pasted)
         "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
         "[2, 3]}, c=4\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
     page_expect(
-        text, "<pre><code>--set a=2\n--set &#39;b={x: 1, y: [2, 3]}&#39;\n--set c=4</code></pre>");
+        text,
+        "<pre><code>--set a=2 \\\n--set &#39;b={x: 1, y: [2, 3]}&#39; \\\n--set c=4</code></pre>");
     leat_page_close(&page);
     free(text);
     text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
         "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": \"t\", "
         "\"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
-    page_expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
+    page_expect(text, "<pre><code>--set a.b=auto \\\n--set c=false</code></pre>");
     assert_null(strstr(text, "class=\"mock\""));
     assert_null(strstr(text, "(simulated)"));
     leat_page_close(&page);

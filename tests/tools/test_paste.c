@@ -95,7 +95,7 @@ static void apply(const char *from, const char *diff, const char *text, char aft
     char command[128];
     put_text("x.yaml", text);
     put_text("x.diff", diff);
-    snprintf(command, sizeof command, "cd %s && patch -p0 -s <x.diff", test_folder);
+    snprintf(command, sizeof command, "cd %s && patch -s x.yaml <x.diff", test_folder);
     if (system(command) != 0)
         fail_msg("%s: patch refuses\n%s", from, diff);
     FILE *const file = fopen(in_folder("x.yaml"), "r");

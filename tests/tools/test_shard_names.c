@@ -145,6 +145,9 @@ TEST(another_size_is_refused)
     assert_non_null(strstr(err.message, "another number of shards"));
     put_text("x-00007-of-00008.tfrecord", "");
     assert_int_equal(leat_shard_names_check(prefix, 100000, &err), LEAT_E_DATA);
+    put_text("x-labels.txt", "a\n"); /* of the set that is there */
+    assert_int_equal(leat_shard_names_check(prefix, 4, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "another number of shards"));
 }
 
 SUITE_FIXTURE(make_folder, remove_folder)

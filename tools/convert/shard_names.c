@@ -96,9 +96,9 @@ static int check_labels(const char *prefix, int32_t n_shards, leat_error *err)
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err)
 {
     int rc = check_manifest(prefix, err);
-    if (rc == LEAT_OK)
-        rc = check_labels(prefix, n_shards, err);
-    return rc < 0 ? rc : leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
+    if (rc == LEAT_OK) /* first: labels beside a set of another size are its own */
+        rc = leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
+    return rc < 0 ? rc : check_labels(prefix, n_shards, err);
 }
 
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err)

@@ -58,18 +58,22 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
 
 /* --- what to change ----------------------------------------------------------------------------*/
 
-/* How to try the first change that --set makes, without writing it. */
+/* How to try the first change that --set makes, without writing it, as a shell takes it. */
 static void print_try(FILE *to, const leat_doctor_result *r, int32_t most)
 {
-    char text[1024];
     for (int32_t i = 0; i < r->n_suggestions && i < most; i++) {
         const leat_doctor_suggestion *const s = &r->suggestions[i];
         if (s->n_set == 0 || !leat_doctor_change_helps(s))
             continue;
-        snprintf(text, sizeof text, "to try change %d first, add to your command:", i + 1);
-        for (int32_t k = 0; k < s->n_set; k++)
+        const int n = fprintf(to, "  to try change %d first, add to your command:", i + 1);
+        for (int32_t k = 0; k < s->n_set; k++) {
+            char text[LEAT_SETTING_SHELL(LEAT_DOCTOR_MAX_SETTING)] = "";
             leat_setting_shell(s->set[k], text, sizeof text);
-        leat_terminal_put(to, 2, 4, "%s", text);
+            const bool fits = s->n_set == 1 && n + (int)strlen(text) <= LEAT_TERMINAL_COLUMNS;
+            fputs(fits ? "" : k ? " \\\n   " : "\n   ", to);
+            leat_terminal_lines(to, text);
+        }
+        fputc('\n', to);
         return;
     }
 }
@@ -233,13 +237,12 @@ static char *text_of(const struct screen *s)
     return leat_files_close_text(to, &text);
 }
 
+/* On a terminal, which breaks long ones. */
 static int lines_of(const char *text)
 {
     int n = 0;
-    while ((text = strchr(text, '\n')) != NULL) {
-        n++;
-        text++;
-    }
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+        n += 1 + (end > text ? (int)(end - text - 1) / LEAT_TERMINAL_COLUMNS : 0);
     return n;
 }
 
@@ -248,7 +251,8 @@ static int room_of(const struct screen *s)
 {
     int n = LINES;
     for (int32_t i = 0; i < s->result->n_suggestions && i < s->changes; i++)
-        n += s->diffs[i].text ? lines_of(s->diffs[i].text) : 0;
+        if (s->diffs[i].text && leat_doctor_change_helps(&s->result->suggestions[i]))
+            n += lines_of(s->diffs[i].text);
     return n;
 }
 

@@ -28,7 +28,7 @@ typedef struct leat_doctor_diff {
 void leat_doctor_diff_make(const leat_doctor_job *job, const leat_doctor_suggestion *change,
                            leat_doctor_diff *out);
 
-/* At most 40 lines of 80 columns, besides the lines of diffs. path: of the config, as the user wrote it; diffs: of
+/* At most 40 lines of 80 columns, besides the lines of diffs; a longer --set counts as the lines that it takes. path: of the config, as the user wrote it; diffs: of
  * the suggestions. */
 void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const char *path,
                               const leat_doctor_diff *diffs);
@@ -59,6 +59,9 @@ const char *leat_doctor_ms_text(double ms, char text[32]);
 void leat_doctor_divide(const double *shares, int n, long total, long *out);
 
 /* --- a changed value of a config, "engine.threads=8", as a person writes it --- */
+
+/* Room for a value of `size` bytes, each of which may be a quote. */
+#define LEAT_SETTING_SHELL(size) (4 * (size) + sizeof " --set ''")
 
 /* " --set engine.threads=8", quoted if a shell needs it. Appends to `text`. */
 void leat_setting_shell(const char *set, char *text, size_t size);

@@ -126,9 +126,9 @@ static void put_sets(FILE *out, const struct leat_answer_change *change)
           out);
     const int more = change->n_sets - LEAT_ANSWER_SETS_MOST;
     for (int i = 0; i < (more > 0 ? LEAT_ANSWER_SETS_MOST : change->n_sets); i++) {
-        char text[2 * LEAT_ANSWER_SET_SIZE] = "";
+        char text[LEAT_SETTING_SHELL(LEAT_ANSWER_SET_SIZE)] = "";
         leat_setting_shell(change->sets[i], text, sizeof text);
-        fputs(i ? "\n" : "", out);
+        fputs(i ? " \\\n" : "", out);
         leat_svg_escape(out, text + 1);
     }
     fputs("</code></pre>", out);
@@ -150,9 +150,10 @@ static void put_change(FILE *out, const struct leat_answer_change *change, const
     if (change->n_sets > 0)
         put_sets(out, change);
     if (change->diff) {
+        const bool of_file = !change->note || !*change->note; /* else patch may find other lines */
         fputs("<p class=\"small\">To keep it, change ", out);
         leat_svg_escape(out, config ? config : "the config");
-        fputs(" (<code>patch -p0</code> takes this)</p>", out);
+        fputs(of_file ? " (<code>patch CONFIG</code> takes this)</p>" : "</p>", out);
     }
     put_element(out, "p", "small", change->note);
     if (change->diff)

@@ -23,8 +23,12 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
 
 json_t *leat_json_string(const char *text)
 {
-    json_t *const value = text ? json_string(text) : json_null();
-    return value ? value : json_string(leat_terminal_name(text));
+    json_t *value = text ? json_string(text) : json_null();
+    char *copy = NULL;
+    if (!value)
+        value = json_string(leat_terminal_shown(text, &copy));
+    free(copy);
+    return value;
 }
 
 void leat_json_text(json_t *object, const char *key, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * patch.h: the difference of two texts as a unified diff, for `patch -p0`. */
+ * patch.h: the difference of two texts as a unified diff, for `patch FILE`. */
 #ifndef LEAT_PATCH_H
 #define LEAT_PATCH_H
 

@@ -96,10 +96,15 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
     free(copy);
 }
 
+const char *leat_terminal_shown(const char *text, char **copy)
+{
+    return shown(text, "\n\r\t", copy);
+}
+
 void leat_terminal_lines(FILE *out, const char *text)
 {
     char *copy;
-    fputs(shown(text, "\n\r\t", &copy), out);
+    fputs(leat_terminal_shown(text, &copy), out);
     free(copy);
 }
 

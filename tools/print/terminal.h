@@ -42,6 +42,9 @@ void leat_terminal_say(int indent, const char *format, ...) __attribute__((forma
 /* Like leat_terminal_say(), for text with colours: names in it need leat_terminal_name(). */
 void leat_terminal_paint(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Text of several lines as a terminal may show it: the text itself, or a copy. *copy: free() it. */
+const char *leat_terminal_shown(const char *text, char **copy);
+
 /* Prints lines that a program reads, such as a diff: they are not wrapped. */
 void leat_terminal_lines(FILE *out, const char *text);
 

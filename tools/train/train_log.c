@@ -155,7 +155,8 @@ static void add_scalars(leat_train_log *log, const char *kind, int64_t step, dou
     leat_format_error why;
     json_object_foreach(line, key, value)
     {
-        if (!json_is_number(value) || is_place(key))
+        const bool no_samples = !strcmp(key, "samples") && json_number_value(value) == 0;
+        if (!json_is_number(value) || is_place(key) || no_samples)
             continue;
         snprintf(tag, sizeof tag, "%s/%s", kind, key);
         if (leat_event_writer_scalar(log->events, tag, step, time_s, json_number_value(value),

@@ -282,7 +282,9 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
 /* The evaluation of the epoch before the first batch, which the last run did not finish. */
 static int evaluate_owed(leat_train_run *t, leat_error *err)
 {
-    leat_train_epoch e = { .trainer = t->trainer, .train = { .loss = NAN, .accuracy = NAN } };
+    leat_train_epoch e = { .trainer = t->trainer,
+                           .seconds = NAN,
+                           .train = { .loss = NAN, .accuracy = NAN } };
     if (!t->owes_evaluation || !t->eval_plan)
         return LEAT_OK;
     e.number = t->first / leat_plan_get_info(t->plan)->n_batches - 1;
