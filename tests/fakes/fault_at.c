@@ -7,6 +7,7 @@
  *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
  *                             process is killed right before the call
  *     LEAT_FAULT_MS=M         instead it takes M ms longer
+ *     LEAT_FAULT_UNTIL=FILE   instead it waits until this file exists; after a minute the process is killed
  *     LEAT_FAULT_READ=N       a read() gives at most N bytes, as it may over FUSE
  *
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
@@ -31,24 +32,40 @@
 
 static atomic_int n_calls;
 
+static void pause_ms(int ms)
+{
+    struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
+    while (nanosleep(&left, &left) < 0 && errno == EINTR) {
+    }
+}
+
+static void wait_for(const char *file)
+{
+    for (int i = 0; access(file, F_OK) < 0; i++) {
+        if (i == 60 * 100)
+            kill(getpid(), SIGKILL);
+        pause_ms(10);
+    }
+}
+
 /* True: the call of this name fails now; errno is set. */
 static bool fails(const char *name)
 {
     const char *const at = getenv("LEAT_FAULT_AT"), *calls = getenv("LEAT_FAULT_CALLS"),
                       *const error = getenv("LEAT_FAULT_ERRNO"),
-                      *const ms = getenv("LEAT_FAULT_MS");
+                      *const ms = getenv("LEAT_FAULT_MS"), *const file = getenv("LEAT_FAULT_UNTIL");
     const int n = at ? atoi(at) : 0;
     char word[32];
     snprintf(word, sizeof word, " %s ", name);
     if (!at || !strstr(calls ? calls : " rename unlink ", word) ||
         (atomic_fetch_add(&n_calls, 1) + 1 != n && n != 0))
         return false;
-    if (ms) {
-        struct timespec left = { atoi(ms) / 1000, atoi(ms) % 1000 * 1000000 };
-        while (nanosleep(&left, &left) < 0 && errno == EINTR) {
-        }
+    if (ms)
+        pause_ms(atoi(ms));
+    if (file)
+        wait_for(file);
+    if (ms || file)
         return false;
-    }
     if (!error)
         kill(getpid(), SIGKILL);
     dprintf(STDERR_FILENO, "fault: %s\n", name);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_suggest_cache.c: where leat doctor puts a cache, in configs of several forms; and what it needs. */
-#include "study/suggest/suggest.h"
+#define leat_arm_run                                                                               \
+    double_arm_run /* of trials: before the headers, so that they declare the double */
+#include "study/suggest/suggest_try.c"
+#undef leat_arm_run
+int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 
 #include "fixtures/own_folder.h"
 #include "fixtures/record_file.h"
@@ -181,6 +185,17 @@ TEST(the_cache_stands_behind_both_decoders)
 
 /* --- tried ------------------------------------------------------------------------------------- */
 
+/* Runs of trials have planted rates, unless times are judged: what the cache of the arm lacks is made again at a quarter of
+ * the speed. So a change gains only if its values were set and its cache was filled. */
+int double_arm_run(leat_arm *arm, int32_t round, leat_error *err)
+{
+    const double again = leat_arm_has_cache(arm->plan) ? arm->out->uncached : 1;
+    const int rc = leat_arm_run(arm, round, err);
+    if (!unit_judges_times())
+        arm->runs[round].samples_per_s = 2000 / (1 + 3 * again);
+    return rc;
+}
+
 /* A loader that sleeps 4 ms per picture, in two threads, without an end, and a fast device. */
 static const char job[] =
     "engine: {threads: 2}\nsource: {images: {path: %s}}\n"
@@ -224,7 +239,6 @@ static const leat_doctor_suggestion *cache_of(const leat_doctor_result *r)
     return NULL;
 }
 
-/* Without the sleep a batch is at least four times as fast, whatever else the machine does. */
 TEST(a_cache_is_tried)
 {
     static leat_doctor_result r, advice;
@@ -243,7 +257,7 @@ TEST(a_cache_is_tried)
     assert_non_null(s);
     assert_string_equal(s->not_tried, "");
     assert_string_equal(s->set[0], "pipeline[2]+=cache");
-    assert_true(s->gain > 1);
+    assert_true(unit_judges_times() ? s->gain > 1 : fabs(s->gain - 3) < 1e-9);
     const int32_t n = r.n_suggestions;
     leat_suggest_advise(&about, &r); /* not a second time */
     for (int32_t i = n; i < r.n_suggestions; i++)

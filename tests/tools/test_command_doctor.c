@@ -150,13 +150,14 @@ TEST(json_has_what_a_report_needs)
 /* The diff is of the file: a value of --set does not stand there. A pipe is read once. */
 TEST(the_diff_is_of_the_file)
 {
-    static const char job[] = "--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' --rounds 2 "
-                              "--steps 6 -q --json --set pipeline.prefetch.batches=0 --set "
-                              "'pipeline.map.ops=[{sleep: 2}, decode_jpeg, {resize: [8, 8]}, "
-                              "normalize]'";
+    static const char job[] =
+        "--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' --rounds 2 "
+        "--steps 6 --seconds 120 -q --json --set pipeline.prefetch.batches=0 --set "
+        "'pipeline.map.ops=[{sleep: 2}, decode_jpeg, {resize: [8, 8]}, "
+        "normalize]'";
     for (int piped = 0; piped < 2; piped++) {
         size_t i, n = 0;
-        expect_success(piped ? shell("mkfifo p.yaml && (cat x.yaml >p.yaml &) && timeout 60 $L "
+        expect_success(piped ? shell("mkfifo p.yaml && (cat x.yaml >p.yaml &) && timeout 600 $L "
                                      "doctor p.yaml %s",
                                      job)
                              : shell("$L doctor x.yaml %s", job));

@@ -290,16 +290,17 @@ TEST(a_tfrecord_file_grows)
     expect_success(shell("rm -rf in-* .in-*"));
 }
 
-/* The files are renamed by their own conversion after they were listed: some may be of an older set. */
+/* The files are renamed by their own conversion after they were listed: some may be of an older set. The folder is made
+ * behind the list, and files in it wait for the mark. */
 TEST(a_set_of_tfrecord_files_is_replaced_meanwhile)
 {
     expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
     expect_failure(
-        shell("(for i in $(seq 1000); do ls .out.part/out-00000* >/dev/null 2>&1 && break; sleep "
-              "0.02; done; touch in.incomplete) & "
-              "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
-              " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=300 $L convert tfrecord "
-              "'in-*.tfrecord' -o out -q --shards 4"),
+        shell("(for i in $(seq 1000); do [ -d .out.part ] && break; sleep 0.02; done; touch "
+              "in.incomplete) & ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS "
+              "LD_PRELOAD=" FAULT_AT " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 "
+              "LEAT_FAULT_UNTIL=in.incomplete $L convert tfrecord 'in-*.tfrecord' -o out -q "
+              "--shards 4"),
         1, "this set is incomplete");
     assert_int_equal(count_files("out-*") + count_files(".out.part"), 0);
     expect_success(shell("rm in*"));
