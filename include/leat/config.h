@@ -39,12 +39,6 @@ LEAT_API int leat_config_parse(const char *text, const char *name, leat_config *
  * returns  LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM; after an error the config is as it was */
 LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
 
-/* Before leat_config_set() of an option of a stage: gives a value that stands alone its name, so that a file can hold the
- * option beside it. Before "pipeline.batch.drop_remainder=true" a `batch: 2` becomes `batch: {size: 2}`.
- * returns  LEAT_OK, also if there is no such value; LEAT_E_ARGUMENT, LEAT_E_NOMEM
- * threads  a config is not shared between threads */
-LEAT_API int leat_stage_name_value(leat_config *config, const char *assignment, leat_error *err);
-
 /* The same for a value that the user did not write as `--set`: messages about it, also those of
  * leat_plan_open() and leat_trainer_open(), begin with `origin` in place of "--set PATH".
  * origin   what the user did write, such as "--epochs"; copied; NULL: as leat_config_set()
@@ -52,6 +46,12 @@ LEAT_API int leat_stage_name_value(leat_config *config, const char *assignment, 
  * threads  a config is not shared between threads */
 LEAT_API int leat_config_set_as(leat_config *config, const char *assignment, const char *origin,
                                 leat_error *err);
+
+/* Before leat_config_set() of an option of a stage: gives a value that stands alone its name, so that a file can hold
+ * the option beside it. Before "pipeline.batch.drop_remainder=true" a `batch: 2` becomes `batch: {size: 2}`.
+ * returns  LEAT_OK, also if there is no such value; LEAT_E_ARGUMENT; LEAT_E_NOMEM: the config is as it was
+ * threads  a config is not shared between threads */
+LEAT_API int leat_stage_name_value(leat_config *config, const char *assignment, leat_error *err);
 
 /* The value at a path as text ("128", "[32, 32]"), cut to fit; LEAT_E_ARGUMENT if absent. */
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,

@@ -91,11 +91,12 @@ LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
  * for a training step. leat_trainer_step() and leat_trainer_repeat() return LEAT_E_ARGUMENT. */
 LEAT_API int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *plan,
                                           leat_device *device, leat_trainer **out, leat_error *err);
-/* As leat_trainer_open(), to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
- * function that trains or evaluates, in the same order; an error of one is then the error of all. Their weights are the
- * same, and those of one process that trains alone, bit for bit.
+/* As leat_trainer_open(), to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and
+ * from then on every function that trains or evaluates, in the same order; an error of one is then the error of all.
+ * Their weights are the same, and those of one process that trains alone, bit for bit.
  * plan     with `engine: {rank: …, ranks: …}` of this process. Plans of evaluation have neither: every rank reads their
- *          whole batches, and computes its part of the rows where no metric over classes is asked for
+ *          whole batches, and computes its part of the rows where no metric over classes is asked for. A part of the
+ *          config without `engine` takes that of the top, so write `engine: {}` there
  * ranks    that this process has joined; borrowed; NULL: it trains alone
  * returns  also LEAT_E_CONFIG: the number of ranks does not divide train.micro_batches; LEAT_E_ARGUMENT: the plan is of
  *          another rank, or another rank has another model; LEAT_E_IO: a rank has ended */
@@ -103,9 +104,9 @@ LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan 
                                      leat_device *device, leat_ranks *ranks, leat_trainer **out,
                                      leat_error *err);
 /* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
- * classes that are known as leat_loader_check() says, whole batches (engine.ranks 1), and an end of the pipeline. Counts the outputs of the plan's samples that train.metrics
- * keeps (leat_train_memory.metrics).
- * Names may differ, but none of them may stand at another index: it would be another tensor of the same type.
+ * classes that are known as leat_loader_check() says, whole batches (engine.ranks 1), and an end of the pipeline.
+ * Counts the outputs of the plan's samples that train.metrics keeps (leat_train_memory.metrics).
+ * Names may differ, but none of them may stand at another index: it could be another tensor of the same type.
  * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA; LEAT_E_NOMEM: those
  * outputs are more than can be used beside the model */
 LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);

@@ -260,13 +260,15 @@ static const char *name_of(const leat_node *entry)
                                                           : "";
 }
 
+/* Costs of what an entry of a list becomes. */
 enum {
-    MOVED = 2,  /* cost of an entry that goes or comes; */
-    EDITED = 2, /* of one that has other options; */
-    OTHER = 3,  /* of a scalar in place of which another entry comes; */
-    NEVER = 99, /* of a mapping in whose place one of another name comes */
-    MOST_CELLS = 1 << 20
+    MOVED = 2,  /* it goes or comes */
+    EDITED = 2, /* it gets other options */
+    OTHER = 3,  /* a scalar gives way to another entry */
+    NEVER = 99, /* a mapping gives way to one of another name */
 };
+
+enum { MOST_CELLS = 1 << 20 }; /* of the table of costs */
 
 /* Whether one may be the other with other options: they have the same name, or a key in common. */
 static bool is_akin(const leat_node *a, const leat_node *b)
@@ -319,6 +321,8 @@ static void fill_costs(const struct entries *a, const struct entries *b, int mov
 /* Of a list in brackets no entry goes or comes: they are as many, or all of it is replaced. */
 static int change_list(struct edit *e, const leat_node *old, const leat_node *wanted)
 {
+    if (equal(old, wanted))
+        return LEAT_OK;
     struct entries a = { 0 }, b = { 0 };
     const bool listed = list_entries(old, &a) && list_entries(wanted, &b);
     const size_t row = b.n + 1;

@@ -95,30 +95,39 @@ static bool fill_bare(leat_config *config, leat_node *entry, leat_node *value)
     return map;
 }
 
+/* Makes a map in the place of a bare value, which becomes its entry `key`. */
+static bool name_value(leat_config *config, leat_node *node, const char *key)
+{
+    leat_node *const kept = leat_tree_node(&config->tree, node->kind);
+    if (!kept)
+        return false;
+    *kept = *node;
+    kept->next = NULL;
+    const leat_node *const map = wrap(config, node, key, kept);
+    if (!map)
+        return false;
+    for (leat_node *child = kept->first; child; child = child->next)
+        child->parent = kept;
+    replace(node, map);
+    return true;
+}
+
 /* Adds `key: value` to a map. A bare value becomes a map that has it under "". */
 static bool add_entry(leat_config *config, leat_node *node, const char *key, leat_node *value)
 {
-    leat_node *map = wrap(config, node, key, value);
-    if (!map)
+    const leat_node *const map = wrap(config, node, key, value);
+    const bool is_bare = node->kind != LEAT_NODE_MAP && !leat_node_is_null(node);
+    if (!map || (is_bare && !name_value(config, node, "")))
         return false;
-    if (node->kind == LEAT_NODE_MAP) {
-        leat_node **tail = &node->first;
-        while (*tail)
-            tail = &(*tail)->next;
-        *tail = value;
-        value->parent = node;
+    if (node->kind != LEAT_NODE_MAP) {
+        replace(node, map);
         return true;
     }
-    if (!leat_node_is_null(node)) {
-        leat_node *kept = leat_tree_node(&config->tree, LEAT_NODE_SCALAR);
-        if (!kept)
-            return false;
-        *kept = *node;
-        kept->key = "";
-        kept->next = value;
-        map->first = kept;
-    }
-    replace(node, map);
+    leat_node **tail = &node->first;
+    while (*tail)
+        tail = &(*tail)->next;
+    *tail = value;
+    value->parent = node;
     return true;
 }
 
@@ -197,6 +206,17 @@ static int set(leat_config *config, leat_walk *w, const char *text, const char *
     if (rc == LEAT_OK && !put(config, w, value))
         rc = leat_fail(w->err, LEAT_E_NOMEM, "%s: no memory for the value", file);
     return rc;
+}
+
+int leat_config_name_value(leat_config *config, const char *path, size_t n, const char *name,
+                           leat_error *err)
+{
+    leat_walk w = { .code = LEAT_E_CONFIG };
+    if (leat_config_walk_split(&w, path, n) < 0 || leat_config_walk_down(&w, config->root) < 0 ||
+        w.at < w.n_steps || w.bare || w.node->kind == LEAT_NODE_MAP || leat_node_is_null(w.node) ||
+        name_value(config, w.node, name))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_NOMEM, "no memory for the config");
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */

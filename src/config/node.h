@@ -39,6 +39,12 @@ struct leat_node {
 /* Root of a config (a map), or NULL for an empty one. Borrowed. */
 const leat_node *leat_config_root(const leat_config *config);
 
+/* Gives the value that stands alone at a path of n bytes the name of an option: `batch: 2` becomes `batch: {size: 2}`. The
+ * value keeps its quotes and its place in the file.
+ * returns  LEAT_OK, also if there is no such value; LEAT_E_NOMEM: the config is as it was */
+int leat_config_name_value(leat_config *config, const char *path, size_t n, const char *name,
+                           leat_error *err);
+
 /* Child of a map by key; NULL when absent or when `node` is NULL or no map. */
 const leat_node *leat_node_find(const leat_node *node, const char *key);
 /* Number of children; 0 for scalars and NULL. */

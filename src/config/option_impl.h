@@ -21,8 +21,8 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
 /* Makes a list option empty. */
 void leat_option_clear(const leat_option *row, void *options);
 
-/* Prints the value of an option such that leat_option_set() reads the same value: "0.5", "[32, 32]", "same". Nothing of a
- * node. */
+/* Prints the value of an option such that leat_option_set() reads the same value: "0.5", "[32, 32]", "same"; but the items
+ * of a list of strings as they are, also with commas in them. Nothing of a node. */
 void leat_option_print(FILE *to, const leat_option *row, const void *options);
 
 /* --- messages. `name` is the option, with [i] in a list. -------------------------- */

@@ -443,7 +443,7 @@ typedef struct leat_backend {
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;
 
-/* train_summary.c: memory of a training step of a net; where its backend does not tell, by the tensors of its program.
+/* train_summary.c: memory of a net's steps; where its backend does not tell, of those of training, by its program.
  * Returns LEAT_OK, LEAT_E_NOMEM. */
 int leat_net_memory(const leat_model *model, const leat_backend *backend, const leat_net *net,
                     leat_train_memory *out, leat_error *err);

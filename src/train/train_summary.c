@@ -103,12 +103,14 @@ int leat_net_memory(const leat_model *model, const leat_backend *backend, const 
                     leat_train_memory *out, leat_error *err)
 {
     int rc = LEAT_OK;
+    leat_model taken = *model;
+    taken.evaluates &= backend->memory != NULL; /* others take what training takes */
     *out = (leat_train_memory){ 0 };
     if (backend->memory)
         backend->memory(net, out);
     else
-        rc = count_program(model, out, err);
-    leat_model_memory(model, out);
+        rc = count_program(&taken, out, err);
+    leat_model_memory(&taken, out);
     return rc;
 }
 

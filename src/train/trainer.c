@@ -128,6 +128,14 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
         leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
 }
 
+static int check_trains(const leat_trainer *trainer, leat_error *err)
+{
+    return trainer->model.evaluates ? leat_fail(err, LEAT_E_ARGUMENT,
+                                                "the trainer was opened for evaluation "
+                                                "(leat_trainer_open_evaluation())")
+                                    : LEAT_OK;
+}
+
 /* What the next training step does. */
 static leat_net_step next_step(const leat_trainer *trainer)
 {
@@ -163,9 +171,6 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool trai
     leat_net_rows here = *given;
     const leat_net_rows *const rows = &here;
     int rc;
-    if (train && trainer->model.evaluates)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "the trainer was opened for evaluation (leat_trainer_open_evaluation())");
     if (trainer->model.ranks && train &&
         (rc = leat_ranks_rows(&trainer->model, &here, trainer->micro_valid, err)) < 0)
         return rc;
@@ -188,8 +193,9 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
                            leat_error *err)
 {
     leat_step_times times = { 0 };
-    const int rc =
-        leat_ranks_agree(trainer->model.ranks, check_rows(trainer, rows, err), NULL, err);
+    int rc = train ? check_trains(trainer, err) : LEAT_OK;
+    if (rc == LEAT_OK)
+        rc = leat_ranks_agree(trainer->model.ranks, check_rows(trainer, rows, err), NULL, err);
     return rc < 0 ? rc : run_step(trainer, rows, train, &times, err);
 }
 
@@ -368,6 +374,11 @@ static int make_steps(leat_trainer *trainer, leat_batch *batch, int64_t n, bool 
 {
     if (!trainer || !batch)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
+    const int allowed = check_trains(trainer, err);
+    if (allowed < 0) {
+        leat_batch_release(batch);
+        return allowed;
+    }
     const leat_batch_info *const info = leat_batch_get_info(batch);
     if ((trainer->model.ranks ? info->global_rows : info->rows) < 1 || n < 1) {
         leat_batch_release(batch); /* a rank without rows in a short batch: no step */

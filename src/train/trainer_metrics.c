@@ -138,8 +138,8 @@ static int next_whole(leat_loader *loader, leat_batch **out, leat_error *err)
     if (info->rows == info->global_rows)
         return LEAT_OK;
     leat_fail(err, LEAT_E_ARGUMENT,
-              "an evaluation needs whole batches, and its loader gives %lld of %lld rows: leave "
-              "out engine.ranks",
+              "an evaluation needs whole batches, and its loader gives %lld of %lld rows: write "
+              "`engine: {}` in its part of the config, such as `eval`",
               (long long)info->rows, (long long)info->global_rows);
     leat_batch_release(*out);
     return LEAT_E_ARGUMENT;

@@ -544,7 +544,8 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
     if (rc == LEAT_OK && info->ranks > 1 &&
         trainer->net) /* there is one: this is no check of a config */
         rc = leat_fail(err, LEAT_E_CONFIG,
-                       "this plan has only the rows of rank %d of %d: leave out engine.ranks",
+                       "this plan has only the rows of rank %d of %d: write `engine: {}` in its "
+                       "part of the config, such as `eval`, which else takes that of the top",
                        info->rank, info->ranks);
     return rc == LEAT_OK ? leat_class_ask_memory(trainer, info->n_batches * info->batch_size, err)
                          : rc;
@@ -577,7 +578,8 @@ static int open_alone(const leat_config *config, const leat_plan *plan, leat_dev
 {
     if (!config || !plan || !device || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_open: config, plan, device and out must be given");
+                         "leat_trainer_open%s: config, plan, device and out must be given",
+                         evaluates ? "_evaluation" : "");
     *out = NULL;
     const int32_t ranks = leat_plan_get_info(plan)->ranks;
     if (ranks > 1)

@@ -158,6 +158,25 @@ TEST(every_layout_is_kept)
     }
 }
 
+TEST(a_long_list_stays)
+{
+    enum { N = 1100 };
+    static char before[8 * N + 32], wanted[sizeof before], after[sizeof before];
+    size_t length;
+    leat_error err;
+    char *at = before + sprintf(before, "a: [0");
+    for (int i = 1; i < N; i++)
+        at += sprintf(at, ", %d", i);
+    strcpy(at, "] # all\nb: 1\n");
+    snprintf(wanted, sizeof wanted, "%.*s] # all\nb: 2\n", (int)(at - before), before);
+    leat_config *config = parse(before);
+    set_all(config, "b=2");
+    if (leat_config_edit(config, before, "test.yaml", after, sizeof after, &length, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(after, wanted);
+    leat_config_close(&config);
+}
+
 TEST(what_no_edit_can_do_is_refused)
 {
     static const struct {

@@ -156,8 +156,9 @@ TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
         expect_success(shell("$L predict x.yaml --weights x.st %s | wc -l", settings[i]));
         expect_in(out, "60\n");
     }
-    expect_failure(shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
-                   "eval: this plan has only the rows of rank 0 of 2: leave out engine.ranks");
+    expect_failure(
+        shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
+        "eval: this plan has only the rows of rank 0 of 2: write `engine: {}` in its part");
 }
 
 TEST_WITH(eval_prints_tables, NULL, clean)

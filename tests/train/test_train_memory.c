@@ -76,6 +76,34 @@ TEST(a_trainer_for_evaluation_does_not_train)
     free(y);
 }
 
+/* Only the CPU leaves out what training takes. */
+TEST(a_device_takes_the_memory_of_training)
+{
+    static const char *const devices[] = { "cpu", "sim" };
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, 8);
+    for (int d = 0; d < 2; d++) {
+        leat_train_memory memory[2];
+        char text[200];
+        snprintf(text, sizeof text,
+                 "train: {device: %s, model: {resnet9: {classes: 10}}, loss: "
+                 "softmax_cross_entropy, optimizer: adam, average: ema}",
+                 devices[d]);
+        for (int evaluates = 0; evaluates < 2; evaluates++) {
+            fixture f;
+            feed.evaluates = evaluates;
+            fixture_must_open(&f, text, &feed);
+            assert_int_equal(leat_trainer_memory(f.trainer, &memory[evaluates], &f.err), LEAT_OK);
+            fixture_close(&f);
+        }
+        const leat_train_memory *const trains = &memory[0], *const evaluates = &memory[1];
+        assert_true(trains->states == 2 * trains->weights && trains->average == trains->weights);
+        assert_int_equal(evaluates->states, d ? trains->states : 0);
+        assert_int_equal(evaluates->average, d ? trains->average : 0);
+        assert_int_equal(evaluates->gradients, d ? trains->gradients : 0);
+        assert_true(d ? evaluates->total == trains->total : evaluates->total < trains->total);
+    }
+}
+
 /* A part of a model to which the parts before leave nothing. */
 TEST(that_nothing_is_left_is_told)
 {

@@ -150,6 +150,8 @@ TEST(a_share_of_each_batch_is_not_evaluated)
     assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
                      LEAT_E_ARGUMENT);
     assert_non_null(strstr(p.f.err.message, "16 of 32 rows"));
+    assert_int_equal(leat_trainer_check(p.f.trainer, p.plan, &p.f.err), LEAT_E_CONFIG);
+    assert_non_null(strstr(p.f.err.message, "rank 0 of 2: write `engine: {}` in its part"));
     leat_loader_close(&loader); /* its batch was released */
     pipeline_close(&p);
 }
@@ -393,6 +395,39 @@ TEST(a_wrong_label_gives_the_batch_back)
     if (rc == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_close(&loader);
+    pipeline_close(&p);
+}
+
+/* Whatever is asked for, and whatever is in the batch. */
+TEST(a_trainer_of_evaluation_makes_no_step)
+{
+    pipeline p;
+    leat_batch *batch;
+    leat_metrics metrics;
+    pipeline_open(&p, on_cpu, 0);
+    leat_trainer_close(&p.f.trainer);
+    assert_int_equal(
+        leat_trainer_open_evaluation(p.f.config, NULL, p.f.device, &p.f.trainer, &p.f.err),
+        LEAT_E_ARGUMENT);
+    assert_non_null(strstr(p.f.err.message, "leat_trainer_open_evaluation:"));
+    assert_int_equal(
+        leat_trainer_open_evaluation(p.f.config, p.plan, p.f.device, &p.f.trainer, &p.f.err),
+        LEAT_OK);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), LEAT_OK);
+    assert_int_equal(metrics.samples, ROWS);
+    leat_loader_close(&loader);
+    loader = loader_of(&p, 1);
+    for (int i = 0; i < ROWS; i++)
+        ys[i] = 9; /* no class */
+    for (int64_t n = -1; n < 3; n++) {
+        assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+        assert_int_equal(n < 0 ? leat_trainer_step(p.f.trainer, batch, &p.f.err)
+                               : leat_trainer_repeat(p.f.trainer, batch, n, &p.f.err),
+                         LEAT_E_ARGUMENT);
+        assert_non_null(strstr(p.f.err.message, "opened for evaluation"));
+    }
+    leat_loader_close(&loader); /* all batches were released */
     pipeline_close(&p);
 }
 

@@ -21,7 +21,8 @@ const leat_option leat_engine_option_table[] = {
                     "of the memory that is available and allowed, more if the pipeline needs it"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread if io_uring is refused; files "
-                     "of small records are kept in memory if they fit in half of the limit"),
+                     "of small records are kept in memory if they fit in half of the limit, or if "
+                     "reading ahead does not fit"),
     LEAT_OPTION_BYTES(
         leat_engine_options, read_bytes, "0", 0, 0x1p40,
         "memory for reads in flight; 0: two windows of average records, 4 to 64 MiB, less if the "

@@ -5,8 +5,11 @@
 #include "stage_list.h"
 
 #include "stage.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#include "pipeline/order/combine.h"
 
 static const leat_stage_table *const stages[] = {
 #define LEAT_STAGE_ROW(name) &leat_stage_##name,
@@ -237,14 +240,25 @@ int leat_stage_add_nested(leat_source *source, const leat_node *pipeline,
 
 /* --- the source ---------------------------------------------------------------------------------- */
 
+/* Whether the engine reads records: the first one, or that of a part of a combined source. Unknown: true. */
+static bool is_read_by_engine(const leat_source *source)
+{
+    const leat_combine *const combine = source->combine;
+    const size_t n = combine ? combine->n_children : 1;
+    bool is = false;
+    for (size_t i = 0; i < n && !is && source->table->locate && !source->table->read; i++) {
+        leat_extent at = { .fd = -1 };
+        const uint64_t record = combine ? combine->children[i].first : 0;
+        is = source->table->locate(source, record, &at, NULL) < 0 || at.fd >= 0;
+    }
+    return is;
+}
+
 /* Sources that read records themselves, or have them in memory, go through the page cache or need no file. */
 static void note_direct(leat_plan *plan)
 {
     const leat_source *const source = plan->source;
-    leat_extent at = { .fd = -1 };
-    if (plan->engine.io != LEAT_IO_DIRECT ||
-        (source->table->locate && !source->table->read &&
-         (source->table->locate(source, 0, &at, NULL) < 0 || at.fd >= 0)))
+    if (plan->engine.io != LEAT_IO_DIRECT || is_read_by_engine(source))
         return;
     leat_note_add(plan,
                   "engine.io: direct has no effect: source '%s' does not read its records by "

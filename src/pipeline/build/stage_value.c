@@ -2,14 +2,13 @@
  *
  * stage_value.c: the name of a stage's value that stands alone, which a config file may leave out. leat_config_set() does not
  * know the names. */
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "leat/config.h"
+#include "config/node.h"
 #include "leat/plan.h"
 
-enum { TEXT = 4096, PATH = 128 };
+enum { KEY = 64 };
 
 /* Options of a stage, of which the first has the value that stands alone. NULL: there is no such stage, or it is `shuffle`,
  * which takes no such value. */
@@ -31,33 +30,29 @@ static size_t parent_of(const char *path, size_t n)
     return n ? n - 1 : 0;
 }
 
-/* "pipeline.batch" of an assignment to an option of a stage; and the stage's options. False: it is none. */
-static bool read_stage(const char *assignment, char path[PATH], const leat_option **options)
+/* The options of the stage that an assignment sets one of, and the bytes of its path. NULL: it sets none. */
+static const leat_option *stage_of(const char *assignment, size_t *n_path)
 {
     static const char list[] = "pipeline";
-    char key[PATH];
+    char key[KEY];
     const size_t end = strcspn(assignment, "="), n = parent_of(assignment, end),
                  up = parent_of(assignment, n);
-    if (!assignment[end] || end >= PATH || up + 1 < sizeof list ||
+    if (!assignment[end] || n + KEY < end || up + 1 < sizeof list ||
         strncmp(assignment + up + 1 - sizeof list, list, sizeof list - 1) != 0)
-        return false;
-    snprintf(path, PATH, "%.*s", (int)n, assignment);
-    snprintf(key, PATH, "%.*s", (int)(end - n - 1), assignment + n + 1);
-    *options = options_of(path + up + 1, strcspn(path + up + 1, "["));
-    return *options && leat_option_find(*options, key);
+        return NULL;
+    snprintf(key, sizeof key, "%.*s", (int)(end - n - 1), assignment + n + 1);
+    *n_path = n;
+    const leat_option *const options =
+        options_of(assignment + up + 1, strcspn(assignment + up + 1, "[."));
+    return options && leat_option_find(options, key) ? options : NULL;
 }
 
 int leat_stage_name_value(leat_config *config, const char *assignment, leat_error *err)
 {
-    char path[PATH], now[TEXT], text[TEXT + 2 * PATH];
-    const leat_option *options;
+    size_t n;
     if (!config || !assignment)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_stage_name_value: config and assignment must be given");
-    if (!read_stage(assignment, path, &options) ||
-        leat_config_get(config, path, now, sizeof now, NULL) < 0 || !now[0] || now[0] == '{' ||
-        strlen(now) == sizeof now - 1)
-        return LEAT_OK;
-    snprintf(text, sizeof text, "%s={%s: %s}", path, options[0].name, now);
-    return leat_config_set(config, text, err);
+    const leat_option *const options = stage_of(assignment, &n);
+    return options ? leat_config_name_value(config, assignment, n, options[0].name, err) : LEAT_OK;
 }

@@ -311,9 +311,12 @@ static int64_t fit_least(const leat_budget_division *d, int64_t wanted)
     b->kept_bytes = kept;
     fit(d, 0, 0);
     b->kept_bytes = 0;
-    const bool is_less = b->total_bytes < b->least_bytes;
-    b->least_bytes = is_less ? b->total_bytes : b->least_bytes;
-    return is_less ? kept : 0;
+    if (b->total_bytes >= b->least_bytes) {
+        fit(d, 0, wanted); /* a refusal reads the rows */
+        return 0;
+    }
+    b->least_bytes = b->total_bytes;
+    return kept;
 }
 
 /* Keeps files in memory if they fit in 1/KEEP_SHARE of the limit and in what the other rows leave. */

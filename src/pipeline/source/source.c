@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "formats/pattern.h"
+#include "formats/visible.h"
 
 static const leat_source_table *const tables[] = {
 #define LEAT_SOURCE_ROW(name) &leat_source_##name,
@@ -83,21 +84,23 @@ void leat_source_close(leat_source **source)
 
 int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
 {
-    char *note = NULL, *all = NULL;
+    char *note = NULL;
     va_list args;
     va_start(args, format);
-    int rc = vasprintf(&note, format, args) < 0 ? LEAT_E_NOMEM : LEAT_OK;
+    const int n = vasprintf(&note, format, args);
     va_end(args);
-    if (rc < 0)
-        note = NULL;
-    else if (asprintf(&all, "%s%s\n", *notes ? *notes : "", note) < 0)
-        rc = LEAT_E_NOMEM;
+    if (n < 0)
+        return leat_fail(err, LEAT_E_NOMEM, "a note");
+    const size_t before = *notes ? strlen(*notes) : 0;
+    const size_t size = leat_visible(note, (size_t)n, "", NULL, 0) + 1;
+    char *const all = realloc(*notes, before + size + 1);
+    if (all) {
+        leat_visible(note, (size_t)n, "", all + before, size);
+        strcpy(all + before + size - 1, "\n");
+        *notes = all;
+    }
     free(note);
-    if (rc < 0)
-        return leat_fail(err, rc, "a note");
-    free(*notes);
-    *notes = all;
-    return LEAT_OK;
+    return all ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a note");
 }
 
 void leat_source_order(const leat_source *source, leat_order *out)

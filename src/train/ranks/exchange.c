@@ -123,8 +123,8 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
 }
 
 /* Who came last waited least, unless a rank was stopped in an exchange: it may have given its bytes to some of the others by
- * then, and these wait in the next exchange, for it or for one that waits for it. Where nobody waited for so long, its stop
- * is over. */
+ * then, and these wait in the next exchange, for it or for one that waits for it. A stop counts only if some rank waited for
+ * at least half of it: a stop of an earlier step is not what they wait for now. */
 static int32_t find_last(const leat_ranks *ranks)
 {
     int64_t most_ns = 0, least_ns = INT64_MAX;

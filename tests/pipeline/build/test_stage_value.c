@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_stage_value.c: a stage's value that stands alone gets its name before an option is set beside it. */
-#include "fixtures/unit.h"
+#include "fixtures/own_folder.h"
 #include "leat/leat.h"
 
 TEST(a_value_gets_its_name)
@@ -21,6 +21,16 @@ TEST(a_value_gets_its_name)
         { "[{shuffle: 9}]", "pipeline.shuffle.reshuffle=false",
           "[{shuffle: {\"\": 9, reshuffle: false}}]" },
         { "[{batch: {size: 2}}]", "pipeline.batch.size=3", "[{batch: {size: 3}}]" },
+        /* quoted text stays that, whatever is in it */
+        { "[cache: \"data/a, b.cache\"]", "pipeline.cache.bytes=1GiB",
+          "[{cache: {bytes: 1GiB, file: \"data/a, b.cache\"}}]" },
+        { "[cache: \"data/x #1\"]", "pipeline.cache.bytes=1GiB",
+          "[{cache: {bytes: 1GiB, file: \"data/x #1\"}}]" },
+        { "[cache: \"data/[a].cache\"]", "pipeline.cache.bytes=1GiB",
+          "[{cache: {bytes: 1GiB, file: \"data/[a].cache\"}}]" },
+        { "[cache: \"null\"]", "pipeline.cache.bytes=1GiB",
+          "[{cache: {bytes: 1GiB, file: \"null\"}}]" },
+        { "[cache: null]", "pipeline.cache.bytes=1GiB", "[{cache: {bytes: 1GiB}}]" },
         { "[{batch: 2}]", "pipeline.batch=3", "[{batch: 3}]" },
         { "[{batch: 2}]", "pipeline+=cache", "[{batch: 2}, cache]" },
         { "[cache, {batch: 2}]", "pipeline.cache-", "[{batch: 2}]" },
@@ -55,3 +65,50 @@ TEST(other_places_stay)
     assert_string_equal(text, "{pipeline: [{batch: {size: 2}}]}");
     leat_config_close(&config);
 }
+
+/* However long the value is. */
+TEST(a_long_list_gets_its_name)
+{
+    enum { N_OPS = 2000 };
+    static char text[5 * N_OPS + 64] = "pipeline: [map: [x";
+    leat_config *config;
+    for (int i = 1; i < N_OPS; i++)
+        strcat(text, ", x");
+    strcat(text, "]]\n");
+    assert_int_equal(leat_config_parse(text, "x.yaml", &config, NULL), LEAT_OK);
+    assert_int_equal(leat_stage_name_value(config, "pipeline.map.device=cpu", NULL), LEAT_OK);
+    assert_int_equal(leat_config_set(config, "pipeline.map.device=cpu", NULL), LEAT_OK);
+    assert_int_equal(leat_config_get(config, "pipeline.map.device", text, sizeof text, NULL), 0);
+    assert_string_equal(text, "cpu");
+    assert_int_equal(leat_config_get(config, "pipeline.map.ops[1999]", text, sizeof text, NULL), 0);
+    assert_string_equal(text, "x");
+    leat_config_close(&config);
+}
+
+/* A mistake of the file is where it is in the file, and can be mended by another set. */
+TEST(a_value_keeps_its_place)
+{
+    char text[256];
+    leat_config *config;
+    leat_plan *plan;
+    leat_error err;
+    put_text("a.csv", "x\n1\n2\n");
+    snprintf(text, sizeof text,
+             "source: {csv: {files: %s, features: {x: [x]}}}\npipeline:\n  - map: [cast: float16, "
+             "decode_jpg]\n",
+             in_folder("a.csv"));
+    assert_int_equal(leat_config_parse(text, "x.yaml", &config, &err), LEAT_OK);
+    assert_int_equal(leat_stage_name_value(config, "pipeline.map.device=cpu", &err), LEAT_OK);
+    assert_int_equal(leat_config_set(config, "pipeline.map.device=cpu", &err), LEAT_OK);
+    assert_int_equal(leat_plan_open(config, NULL, &plan, &err), LEAT_E_CONFIG);
+    if (strncmp(err.message, "x.yaml:3:26: ", 13) != 0 || strcmp(err.file, "x.yaml") != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(err.line, 3);
+    assert_int_equal(leat_config_set(config, "pipeline.map.decode_jpg-", &err), LEAT_E_CONFIG);
+    assert_int_equal(leat_config_set(config, "pipeline.map.ops.decode_jpg-", &err), LEAT_OK);
+    assert_int_equal(leat_config_get(config, "pipeline", text, sizeof text, NULL), LEAT_OK);
+    assert_string_equal(text, "[{map: {device: cpu, ops: [{cast: float16}]}}]");
+    leat_config_close(&config);
+}
+
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -94,6 +94,15 @@ TEST(a_file_of_two_names_is_read_once)
     unlink(in_folder("f"));
 }
 
+/* A name cannot end a note or colour a terminal. */
+TEST(names_of_files_are_visible)
+{
+    const char *const odd = "odd\n\x1b[1m\xff";
+    write_records(in_folder(odd), 0, 0, 0);
+    expect_notes("[b, 'odd*']", 2, "tfrecord: odd\\x0a\\x1b[1m\\xff holds no record\n", 3);
+    assert_int_equal(unlink(in_folder(odd)), 0);
+}
+
 TEST(a_batch_that_is_never_full_is_told)
 {
     expect_notes("[b, d]", 6, "", 6);
@@ -155,6 +164,13 @@ TEST(direct_reads_that_are_none_are_told)
         { "images: set", "images" },
         { "concat: [{tfrecord: {files: b, features: {x: {}}}}]", NULL },
         { "concat: [{images: set}]", "concat" },
+        /* some are */
+        { "concat: [{tfrecord: {files: packed, features: {x: {}}}}, "
+          "{tfrecord: {files: b, features: {x: {}}}}]",
+          NULL },
+        { "concat: [{tfrecord: {files: b, features: {x: {}}}}, "
+          "{tfrecord: {files: packed, features: {x: {}}}}]",
+          NULL },
     };
     write_compressed("packed");
     put_file("set/class/one.jpg", "\xff\xd8\xff\xe0 and no more", 16);

@@ -35,6 +35,7 @@ static int make(void **state)
     if (make_folder(state) < 0)
         return -1;
     write_records(in_folder("a.tfrecord"), 0, N_ROWS, 5000);
+    write_records(in_folder("many.tfrecord"), 0, 20 * N_ROWS, 5000);
     for (int i = 0; i < N_PHOTOS; i++)
         write_photo(i);
     return 0;
@@ -47,7 +48,7 @@ static int unmake(void **state)
 }
 
 /* One kind of pipeline; memory < 0: as it comes. */
-enum { ROWS, RECORDS, PHOTOS };
+enum { ROWS, RECORDS, MANY_RECORDS, PHOTOS };
 typedef struct recipe {
     int source; /* one of those */
     const char *batch, *prefetch, *engine;
@@ -57,9 +58,9 @@ static leat_plan *plan_of(const recipe *r, int64_t memory)
 {
     char text[256];
     leat_builder *b = r->source == ROWS ? build_rows(N_ROWS, rows) : leat_builder_open();
-    if (r->source == RECORDS) {
-        snprintf(text, sizeof text, "{files: %s/a.tfrecord, features: {x: {type: float}}}",
-                 test_folder);
+    if (r->source == RECORDS || r->source == MANY_RECORDS) {
+        snprintf(text, sizeof text, "{files: %s/%s.tfrecord, features: {x: {type: float}}}",
+                 test_folder, r->source == RECORDS ? "a" : "many");
         leat_builder_source(b, "tfrecord", text);
     } else if (r->source == PHOTOS) {
         snprintf(text, sizeof text, "%s/photos", test_folder);
@@ -122,7 +123,11 @@ static void check_least(const recipe *r, const leat_loader_options *options)
     assert_int_equal(n, n_all);
     leat_plan_close(&plan);
 
+    /* The message reads the rows of the least. */
+    leat_budget refused;
     plan = plan_of(r, ample.least_bytes - 1);
+    assert_int_equal(leat_plan_budget(plan, options, &refused, &err), LEAT_E_CONFIG);
+    assert_int_equal(sum_of(&refused), refused.least_bytes);
     assert_int_equal(leat_loader_open(plan, options, &loader, &err), LEAT_E_CONFIG);
     snprintf(words, sizeof words, "raise engine.memory to %lld or more",
              (long long)ample.least_bytes);
@@ -169,6 +174,15 @@ TEST(the_least_opens_and_one_byte_less_does_not)
                                     &options);
                         leat_device_close(&options.device);
                     }
+}
+
+/* Files that are larger than all the rest are no part of the least, nor of the message about it. */
+TEST(the_least_is_without_large_files)
+{
+    const recipe r = { MANY_RECORDS, "1", "0", "threads: 0" };
+    const leat_loader_options options = { .hold = 1 };
+    assert_int_equal(budget_of(&r, (int64_t)1 << 40, &options).kept_bytes > 4 << 20, 1);
+    check_least(&r, &options);
 }
 
 /* --- without a limit of one's own ------------------------------------------------------------------- */
