@@ -140,7 +140,8 @@ TEST(a_block_whose_runs_do_not_end_in_time_is_not_tried)
 /* --- slow and fast disks ----------------------------------------------------------------------- */
 
 static leat_doctor_result r;
-static double storage_ms; /* what the workers waited for storage, per sample */
+/* What the workers waited for storage, per sample: less than they slept, where the consumer wanted a core meanwhile. */
+static double storage_ms;
 
 void double_facts_of(const leat_arm *arm, leat_facts *out)
 {
@@ -234,7 +235,7 @@ TEST(a_slow_disk_gains_by_blocks)
     examine(SMALL, "shuffle, " STAGES, PLANT_SLOW_READS);
     leat_reader_fault.refuse_ring = false;
     const leat_doctor_suggestion *const s = offered("pipeline.shuffle.block=");
-    assert_true(r.measured_step_ms >= 15 && storage_ms >= 3);
+    assert_true(r.measured_step_ms >= 15 && storage_ms >= 1);
     assert_int_equal(r.verdict.cause, LEAT_CAUSE_STORAGE); /* planted, unless times are judged */
     assert_true(s && !s->not_tried[0]);
     assert_true(!unit_judges_times() || s->gain > 1);
@@ -247,7 +248,7 @@ TEST(a_slow_disk_gains_by_another_reader)
 {
     examine(SMALL ", reader: pread", STAGES, PLANT_SLOW_READS);
     const leat_doctor_suggestion *const s = offered("engine.reader=auto");
-    assert_true(r.measured_step_ms >= 15 && storage_ms >= 3);
+    assert_true(r.measured_step_ms >= 15 && storage_ms >= 1);
     assert_int_equal(r.verdict.cause, LEAT_CAUSE_STORAGE); /* planted, unless times are judged */
     assert_true(s && !s->not_tried[0] && !s->differs[0]);
     assert_true(!unit_judges_times() || s->gain > 1);
