@@ -260,7 +260,7 @@ static int check_save(const struct train *t, leat_error *err)
     const int rc = leat_files_check(save, &weights, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "--save: ");
-    if (folder && is_kept(folder, save))
+    if ((folder && is_kept(folder, save)) || (resume && is_kept(resume, save)))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is a file that --checkpoint keeps in its folder, and would be "
                          "overwritten: choose another name",

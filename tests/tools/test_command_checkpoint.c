@@ -313,6 +313,8 @@ TEST(saving_replaces_no_other_weights)
                                    "--save %s",
                              kept[i]),
                        2, "is a file that --checkpoint keeps in its folder");
+    expect_failure(shell(TRAIN "--resume=c --save c/step-000000003.safetensors"), 2,
+                   "is a file that --checkpoint keeps in its folder");
     expect_failure(shell(TRAIN "--save foreign.st"), 2,
                    "foreign.st: exists and is not a file of weights that leat wrote");
     expect_failure(shell(TRAIN "--set train.weights.file=w.st --save ./w.st"), 2,
@@ -344,6 +346,17 @@ TEST(a_finished_run_succeeds)
         json_decref(json);
     }
     expect_files("c", "step-000000015.safetensors step-000000030.safetensors");
+}
+
+/* One checkpoint per epoch, also where rows may be masked. */
+TEST(an_epoch_has_one_checkpoint)
+{
+    make_rows(6, 1);
+    expect_success(shell("sed -i 's/^pipeline: \\[/pipeline: [on_error: mask, /' r.yaml && " ROWS
+                         "--set train.checkpoint.keep=0",
+                         "c", "x.st", 3));
+    expect_files("c", "best.safetensors step-000000006.safetensors step-000000012.safetensors "
+                      "step-000000018.safetensors");
 }
 
 /* Where all rows that are left of an epoch are masked there is no loss, which is not one that is not finite. */

@@ -190,8 +190,9 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left)
         keep->ready_steps = steps;
     if (!keep->folder)
         return;
-    /* Half the batches: if as many as make an update are masked, this update is the last one of the epoch all the same. */
-    keep->due |= leat_checkpoint_is_last(keep->trainer, keep->masks ? left / 2 : left) ||
+    /* Half the batches, where several make an update: if as many are masked, this update is the last one all the same. */
+    const bool halves = keep->masks && leat_checkpoint_is_last(keep->trainer, 1);
+    keep->due |= leat_checkpoint_is_last(keep->trainer, halves ? left / 2 : left) ||
                  (left == 0 && keep->ready_steps != keep->saved_steps) ||
                  (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
