@@ -130,6 +130,19 @@ TEST(sources_without_a_label_may_differ)
     }
 }
 
+/* Names of files that are not read say nothing of the classes. */
+TEST(another_name_of_a_file_has_no_names)
+{
+    char both[300];
+    put_text("a-labels.txt", "cat\ndog\n");
+    assert_int_equal(symlink("a-00000-of-00002.tfrecord", in_folder("c-00000-of-00002.tfrecord")),
+                     0);
+    assert_int_equal(symlink("a-00001-of-00002.tfrecord", in_folder("c-00001-of-00002.tfrecord")),
+                     0);
+    snprintf(both, sizeof both, "%s, %s", pattern("a-0*"), pattern("c-0*"));
+    expect(both, "cat,dog", false);
+}
+
 TEST(what_is_no_text_is_noted)
 {
     put_file("a-labels.txt", "cat\0dog\n", 8);
