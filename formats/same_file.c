@@ -7,17 +7,30 @@
 typedef struct identity {
     dev_t device;
     ino_t inode;
+    off_t bytes;
+    struct timespec mtime;
     size_t place; /* in the list */
 } identity;
 
-static int compare(const void *one, const void *other)
+/* The order of two files; 0: they are one. Of some file systems inodes are alike or 0: size and time tell most of these. */
+static int compare_files(const identity *a, const identity *b)
 {
-    const identity *const a = one, *const b = other;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     if (a->inode != b->inode)
         return a->inode < b->inode ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    if (a->mtime.tv_sec != b->mtime.tv_sec)
+        return a->mtime.tv_sec < b->mtime.tv_sec ? -1 : 1;
+    return (a->mtime.tv_nsec > b->mtime.tv_nsec) - (a->mtime.tv_nsec < b->mtime.tv_nsec);
+}
+
+static int compare(const void *one, const void *other)
+{
+    const identity *const a = one, *const b = other;
+    const int order = compare_files(a, b);
+    return order ? order : a->place < b->place ? -1 : a->place > b->place;
 }
 
 int leat_same_file_find(char *const *paths, size_t n, size_t *first, size_t *n_again)
@@ -31,11 +44,12 @@ int leat_same_file_find(char *const *paths, size_t n, size_t *first, size_t *n_a
     for (size_t i = 0; i < n; i++) {
         first[i] = i;
         if (stat(paths[i], &status) == 0)
-            files[n_files++] = (identity){ status.st_dev, status.st_ino, i };
+            files[n_files++] =
+                (identity){ status.st_dev, status.st_ino, status.st_size, status.st_mtim, i };
     }
     qsort(files, n_files, sizeof *files, compare);
     for (size_t begin = 0, i = 1; i < n_files; i++) {
-        if (files[i].device != files[begin].device || files[i].inode != files[begin].inode) {
+        if (compare_files(&files[i], &files[begin]) != 0) {
             begin = i;
             continue;
         }

@@ -7,7 +7,7 @@
 
 #include "format.h"
 
-/* Finds the paths that name a file which an earlier path names (by device and inode).
+/* Finds the paths that name a file which an earlier path names (by device, inode, size and mtime).
  *
  * first    [out, n]: the earliest path that names the same file: i itself if path i is the earliest. Also i where no file
  *          is found: whoever opens it says why

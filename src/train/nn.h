@@ -253,6 +253,7 @@ typedef struct leat_model {
     const leat_optimizer *optimizer;
     void *optimizer_options;
     leat_shape input, target;       /* of one sample, as the loader gives them */
+    bool channels_first;            /* of the input: [channels, height, width] */
     leat_model_normalize normalize; /* of the input */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */

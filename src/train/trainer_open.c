@@ -101,6 +101,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     leat_model *model = &trainer->model;
     const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer, &o->frozen };
     model->input = feed->input;
+    model->channels_first = feed->channels_first;
     model->target = feed->target;
     model->any_target = feed->any_target;
     model->batch_size = feed->batch_size;
@@ -427,6 +428,16 @@ static int find_weight(const leat_train_options *o, const leat_node *node, const
                                : check_weight(plan, feed->weight_at, node, err);
 }
 
+/* Whether a tensor is the sizes of another one's rows, which padded_batch adds. */
+static bool is_lengths(const leat_plan *plan, const leat_tensor_info *tensor)
+{
+    const int n = (int)strlen(tensor->name) - (int)strlen("_length");
+    char of[64] = "";
+    if (n > 0 && !strcmp(tensor->name + n, "_length") && tensor->shape.dtype == LEAT_I64)
+        snprintf(of, sizeof of, "%.*s", n, tensor->name);
+    return *of && leat_plan_tensor_index(plan, of) >= 0;
+}
+
 /* The tensor of this name; without a name `image`, or the first that is nothing else. -1: there is none. */
 static void find_input(const char *name, const leat_plan *plan, leat_trainer_feed *feed)
 {
@@ -436,7 +447,7 @@ static void find_input(const char *name, const leat_plan *plan, leat_trainer_fee
             continue;
         if (feed->input_at < 0)
             feed->input_at = i;
-        else
+        else if (!is_lengths(plan, leat_plan_tensor(plan, i)))
             feed->input_chosen = strcmp(leat_plan_tensor(plan, feed->input_at)->name, "image") != 0;
     }
 }

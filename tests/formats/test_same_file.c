@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_same_file.c: names of one file are found, whatever they are. */
+#include <fcntl.h>
+
 #include "fixtures/own_folder.h"
 
 #include "formats/same_file.h"
@@ -21,6 +23,35 @@ TEST(names_of_one_file)
     assert_int_equal(n_again, 3);
     assert_int_equal(leat_same_file_find(paths, 0, first, &n_again), LEAT_FORMAT_OK);
     assert_int_equal(n_again, 0);
+}
+
+/* Some file systems give every file the same number: the program's own stat() plays one. */
+static bool same_numbers;
+
+int stat(const char *restrict path, struct stat *restrict out)
+{
+    const int rc = fstatat(AT_FDCWD, path, out, 0);
+    if (same_numbers)
+        out->st_ino = 0;
+    return rc;
+}
+
+TEST(a_number_alone_is_no_file)
+{
+    char *paths[] = { "s1", "s2", "./s1", "s3" };
+    static const size_t want[] = { 0, 1, 0, 3 };
+    static const struct timespec later[] = { { 1, 0 }, { 1000, 1 } };
+    size_t first[4], n_again;
+    assert_int_equal(chdir(test_folder), 0);
+    put_text("s1", "1");
+    put_text("s2", "22");
+    put_text("s3", "3");
+    assert_int_equal(utimensat(AT_FDCWD, "s3", later, 0), 0);
+    same_numbers = true;
+    assert_int_equal(leat_same_file_find(paths, 4, first, &n_again), LEAT_FORMAT_OK);
+    same_numbers = false;
+    assert_memory_equal(first, want, sizeof want);
+    assert_int_equal(n_again, 1);
 }
 
 SUITE_FIXTURE(make_folder, remove_folder)

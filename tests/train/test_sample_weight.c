@@ -365,6 +365,33 @@ TEST(a_weight_is_no_input)
     }
 }
 
+/* The sizes of padded rows, which padded_batch adds, are no choice. */
+TEST(lengths_are_no_other_input)
+{
+    const leat_rows rows[] = {
+        { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
+        { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 5 }), xs },
+        { "features_width", leat_shape_make(LEAT_I64, 0, NULL), ys },
+        a_weight,
+    };
+    for (int with_more = 0; with_more < 2; with_more++) {
+        leat_builder *builder = leat_builder_open();
+        fixture f;
+        leat_builder_rows(builder, N,
+                          with_more ? rows : (leat_rows[]){ rows[0], rows[1], a_weight },
+                          3 + with_more);
+        leat_builder_stage(builder, "padded_batch", "{size: 16, shapes: {features: [8]}}");
+        leat_plan *plan = plan_of_builder(builder);
+        assert_int_equal(leat_plan_tensor_index(plan, "features_length"), 3 + with_more);
+        open_on(&f, plan, "w", LEAT_OK);
+        assert_int_equal(f.trainer->input_at, 1);
+        assert_int_equal(!!strstr(f.trainer->note, "the model reads 'features', the first"),
+                         with_more);
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+}
+
 TEST(impossible_weights_are_named)
 {
     static const float bad[] = { -1e-30f, NAN, INFINITY, -INFINITY };

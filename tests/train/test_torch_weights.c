@@ -148,6 +148,31 @@ TEST(a_flattened_image_is_reordered)
     unlink(path);
 }
 
+/* A map that puts the channels first gives the order of PyTorch already. */
+TEST(channels_that_are_first_keep_their_order)
+{
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 4, 2, 3 }, 2);
+    fixture f;
+    const leat_safetensor t = { .n_dims = 2, .shape = { 3, 24 } }; /* [out, in] */
+    feed.channels_first = true;
+    fixture_must_open(&f,
+                      "train: {loss: softmax_cross_entropy, model: [flatten, relu, dense: {name: "
+                      "fc, units: 3, bias: false}]}",
+                      &feed);
+    write_torch_file(&f.trainer->model);
+    float *const before = filled("fc.weight", &t, 24 * 3);
+    if (leat_trainer_restore(f.trainer, path, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    float *const ours = read_param(f.trainer, 2, 0); /* [in, out] */
+    for (int in = 0; in < 24; in++)
+        for (int out = 0; out < 3; out++)
+            assert_true(ours[in * 3 + out] == before[out * 24 + in]);
+    free(before);
+    free(ours);
+    fixture_close(&f);
+    unlink(path);
+}
+
 /* --- vectors that were images -------------------------------------------------------------------- */
 
 enum { HEIGHT = 2, WIDTH = 3, CHANNELS = 4, PIXELS = HEIGHT * WIDTH, VALUES = PIXELS * CHANNELS };

@@ -306,6 +306,9 @@ TEST(channels_first_are_refused)
         { "[{layout: channels_first}, {layout: channels_last}]",
           "[{conv2d: {filters: 2, kernel: 1}}, flatten, dense: 3]", LEAT_OK },
         { "[{layout: channels_first}]", "[flatten, dense: 3]", LEAT_OK },
+        { "[{layout: channels_first}, {reshape: [8]}]", "[dense: 3]", LEAT_OK },
+        { "[{layout: channels_first}, {reshape: [2, 2, 2]}]", "[batch_norm, flatten, dense: 3]",
+          LEAT_E_CONFIG },
     };
     const leat_rows rows[] = {
         { "image", leat_shape_make(LEAT_F32, 3, (int64_t[]){ 2, 2, 2 }), xs },

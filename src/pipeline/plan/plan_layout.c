@@ -148,7 +148,7 @@ static int check_scale(const leat_chain *chain, const leat_node *batch, leat_err
     return LEAT_OK;
 }
 
-/* Whether the ops leave images with their channels first. */
+/* Whether the ops leave images with their channels first; of another rank it is no image any more. */
 static bool puts_channels_first(const leat_chain *chain)
 {
     bool first = false;
@@ -159,7 +159,7 @@ static bool puts_channels_first(const leat_chain *chain)
         else if (op->op == &leat_op_normalize)
             first |= leat_normalize_is_planar(op->options);
     }
-    return first;
+    return first && chain->shape.rank == 3;
 }
 
 /* Checks chain c, finds its fused ops, and reserves its rows from *at on. */

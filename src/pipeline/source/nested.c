@@ -197,7 +197,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
-/* A label must mean the same class in all children. The longest list of names is that of the whole; one child without
+/* A label must mean the same class in all children, if there is one: without, names have no meaning. The longest list of names is that of the whole; one child without
  * names leaves it without. longest: the child that has it so far */
 static int join_classes(const leat_source_children *children, size_t i, size_t *longest,
                         leat_error *err)
@@ -226,6 +226,7 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
 {
     const leat_source *const model = children->list[0].source;
     size_t n_named = 0, longest = 0;
+    const bool has_labels = leat_source_has_labels(model);
     bool same_count = true;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
@@ -233,7 +234,7 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
     for (size_t i = 0; i < children->n; i++) {
         leat_nested_child *const child = &children->list[i];
         int rc = match_features(children, i, whole, err);
-        if (rc < 0 || (rc = join_classes(children, i, &longest, err)) < 0)
+        if (rc < 0 || (has_labels && (rc = join_classes(children, i, &longest, err)) < 0))
             return rc;
         child->first = whole->n_records;
         whole->n_records += child->source->n_records;
@@ -244,7 +245,7 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
         n_named += child->source->class_names != NULL;
     }
     const leat_source *const named = children->list[longest].source;
-    whole->class_names = n_named == children->n ? named->class_names : NULL;
+    whole->class_names = has_labels && n_named == children->n ? named->class_names : NULL;
     whole->n_classes = whole->class_names || same_count ? named->n_classes : 0;
     return LEAT_OK;
 }

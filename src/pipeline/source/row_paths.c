@@ -108,7 +108,7 @@ int leat_row_paths_open(leat_row_paths *out, const char *source, const leat_stri
     const int32_t n_of = labels ? labels->n : 0;
     int rc = LEAT_OK;
     *out = (leat_row_paths){ .n = 0 };
-    if (n_of != files->n)
+    if (n_of != files->n || n_of == 0)
         rc = add(out, files->values, files->n, of, n_of, 0, where, err);
     else
         for (int32_t i = 0; i < files->n && rc >= 0; i++)

@@ -103,6 +103,14 @@ int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
     return all ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a note");
 }
 
+bool leat_source_has_labels(const leat_source *source)
+{
+    bool has = false;
+    for (int32_t i = 0; i < source->n_features; i++)
+        has = has || source->features[i].shape.dtype == LEAT_I64;
+    return has;
+}
+
 void leat_source_order(const leat_source *source, leat_order *out)
 {
     if (source->combine)

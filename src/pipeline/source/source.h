@@ -141,10 +141,10 @@ struct leat_source {
     char *notes;         /* one line each; NULL: none. Owned */
     bool seek_complete;  /* every file has a JPEG index (leat_seek) that fits */
     char seek_note[200]; /* names a JPEG index that does not fit, and why; "": none */
-    const struct leat_combine *combine; /* order of the elements; NULL: the order of the records.
-                                           Owned */
+    const struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
 };
 
+bool leat_source_has_labels(const leat_source *source); /* some feature is int64 */
 /* Puts the name of the record before the message that *err holds, and the record into its fields. */
 int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code);
 

@@ -444,7 +444,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     int rc = leat_tfrecord_list_open(&source->list, &o->files, where, &source->base.notes, err);
     if (rc < 0 || (rc = leat_tfrecord_late_init(source, err)) < 0)
         goto fail;
-    char *const *const paths = source->list.paths;
+    char **const paths = source->list.paths;
     const size_t n_paths = source->list.n;
     source->shards = calloc(n_paths, sizeof *source->shards);
     source->kept = leat_kept_files_open();
@@ -468,7 +468,9 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     }
     if ((rc = describe_features(source, o, where, setting->skips_damage, err)) < 0)
         goto fail;
-    if ((rc = leat_tfrecord_labels_read(source, paths, n_paths, err)) < 0)
+    for (size_t i = 0; i < source->n_shards; i++)
+        paths[i] = source->shards[i].listed->path; /* those that are read */
+    if ((rc = leat_tfrecord_labels_read(source, paths, source->n_shards, err)) < 0)
         goto fail;
     match_seeks(source);
     source->base.memory_bytes += memory_of(source);

@@ -4,19 +4,10 @@
  * PREFIX-labels.txt. source_tfrecord.c calls it at open. A set without such a file has no names, and sets that are
  * read together have none if one has none. If a class has two names, labels mean other classes: an error, unless no feature
  * can be a label. */
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "formats/labels_file.h"
 #include "tfrecord_impl.h"
-
-static bool has_labels(const leat_source *source)
-{
-    bool has = false;
-    for (int32_t i = 0; i < source->n_features; i++)
-        has = has || source->features[i].shape.dtype == LEAT_I64;
-    return has;
-}
 
 int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, size_t n_paths,
                               leat_error *err)
@@ -29,7 +20,7 @@ int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, 
     else if (labels.state == LEAT_LABELS_FILE_UNREADABLE)
         rc = leat_source_add_note(&source->base.notes, err, "no names of classes: %s",
                                   labels.why.text);
-    else if (labels.state == LEAT_LABELS_FILE_DIFFERENT && has_labels(&source->base))
+    else if (labels.state == LEAT_LABELS_FILE_DIFFERENT && leat_source_has_labels(&source->base))
         rc = leat_fail(err, LEAT_E_CONFIG,
                        "tfrecord: labels mean other classes: %s; make the names the same in the "
                        "files PREFIX-labels.txt, or convert the sets anew with the same classes",

@@ -85,7 +85,8 @@ static int64_t length_of(const leat_model *model, int32_t i)
 }
 
 /* Where PyTorch has element k of the vector that layer i gives; -1: the model's input. It flattens images with the
- * channels first; layers of vectors keep the order of their input, unless a matrix mixes it. */
+ * channels first, as an input may have them (it is all that flatten reads then); layers of vectors keep the order of their
+ * input, unless a matrix mixes it. */
 static int64_t place_of(const leat_model *model, int32_t i, int64_t k)
 {
     int64_t before = 0; /* elements of other inputs of concat */
@@ -94,7 +95,7 @@ static int64_t place_of(const leat_model *model, int32_t i, int64_t k)
         const int64_t channels = l->in.dims[2], pixels = l->in.dims[0] * l->in.dims[1];
         int32_t input = 0;
         if (l->layer == &leat_layer_flatten && l->in.rank == 3)
-            return before + k % channels * pixels + k / channels;
+            return before + (model->channels_first ? k : k % channels * pixels + k / channels);
         if (l->in.rank != 1 || (l->n_params > 0 && l->params[0].shape.rank == 2))
             break;
         for (; l->layer == &leat_layer_concat && k >= length_of(model, l->inputs[input]); input++) {

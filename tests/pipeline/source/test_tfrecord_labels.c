@@ -104,6 +104,45 @@ TEST(a_label_of_two_classes_is_refused)
     leat_plan_close(&plan);
 }
 
+/* What is combined follows the same rule. */
+TEST(sources_without_a_label_may_differ)
+{
+    static const char source[] = "{tfrecord: {files: %s, features: {x: {}%s}}}";
+    static const char label[] = ", label: {key: id, type: int64, shape: []}";
+    leat_plan *plan;
+    leat_error err;
+    put_text("a-labels.txt", "cat\ndog\n");
+    put_text("b-labels.txt", "cat\nowl\n");
+    for (int has = 0; has < 2; has++) {
+        char a[300], b[300], text[900];
+        snprintf(a, sizeof a, source, pattern("a-*"), has ? label : "");
+        snprintf(b, sizeof b, source, pattern("b-*"), has ? label : "");
+        snprintf(text, sizeof text, "source: {concat: [%s, %s]}\npipeline: [{batch: 4}]\n", a, b);
+        const int rc = open_text(text, &plan, &err);
+        if (has) {
+            assert_int_equal(rc, LEAT_E_CONFIG);
+            assert_non_null(strstr(err.message, "class 1 is 'owl' in"));
+            continue;
+        }
+        check(rc, &err);
+        assert_null(leat_plan_class(plan, 0)); /* as in one source of both sets */
+        leat_plan_close(&plan);
+    }
+}
+
+/* Names of files that are not read say nothing of the classes. */
+TEST(another_name_of_a_file_has_no_names)
+{
+    char both[300];
+    put_text("a-labels.txt", "cat\ndog\n");
+    assert_int_equal(symlink("a-00000-of-00002.tfrecord", in_folder("c-00000-of-00002.tfrecord")),
+                     0);
+    assert_int_equal(symlink("a-00001-of-00002.tfrecord", in_folder("c-00001-of-00002.tfrecord")),
+                     0);
+    snprintf(both, sizeof both, "%s, %s", pattern("a-0*"), pattern("c-0*"));
+    expect(both, "cat,dog", false);
+}
+
 TEST(what_is_no_text_is_noted)
 {
     put_file("a-labels.txt", "cat\0dog\n", 8);
