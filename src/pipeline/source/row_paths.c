@@ -81,7 +81,8 @@ static int drop_again(leat_row_paths *out, const size_t *same, const size_t *lab
 static int take_once(leat_row_paths *out, const char *source, const leat_node *where, char **notes,
                      leat_error *err)
 {
-    char **const paths = calloc(2 * out->n + 1, sizeof *paths), **const labels = paths + out->n;
+    char **const paths = calloc(2 * out->n + 1, sizeof *paths);
+    char **const labels = paths ? paths + out->n : NULL;
     size_t *const same = malloc((2 * out->n + 1) * sizeof *same), n_again = 0, n_other = 0;
     int rc = paths && same ? LEAT_OK : LEAT_E_NOMEM;
     for (size_t i = 0; rc >= 0 && i < out->n; i++) {
