@@ -186,13 +186,18 @@ TEST(a_slow_rank_is_named)
     json_t *file;
     const json_t *row;
     make_pipeline();
-    expect_success(shell("timeout 100 mpirun -n 1 $L" CONFIG MPI EACH_SLEEPS ": -n 1 " SLOW
-                         "$L" CONFIG MPI EACH_SLEEPS ": -n 1 $L" CONFIG MPI EACH_SLEEPS));
-    expect_in(out, "straggler: rank 1: the others waited ");
-    expect_in(out, "of 3 (");
-    assert_string_equal(verdict_of(&file, &row), "straggler rank 1");
-    assert_true(real(row, "late") > 0.3 && real(row, "input_wait") > 0.3);
-    json_decref(file);
+    bool named =
+        false; /* in one of five runs: other programs can make another rank late, or all slow */
+    for (int i = 0; i < 5 && !named; i++) {
+        expect_success(shell("timeout 100 mpirun -n 1 $L" CONFIG MPI EACH_SLEEPS ": -n 1 " SLOW
+                             "$L" CONFIG MPI EACH_SLEEPS ": -n 1 $L" CONFIG MPI EACH_SLEEPS));
+        const bool printed = strstr(out, "straggler: rank 1: the others waited ");
+        named = !strcmp(verdict_of(&file, &row), "straggler rank 1") && real(row, "late") > 0.3 &&
+                real(row, "input_wait") > 0.3;
+        assert_true(!named || (printed && strstr(out, "of 3 (")));
+        json_decref(file);
+    }
+    assert_true(named);
     /* Stopped for a second, wherever it is. */
     expect_success(shell("rm -rf c; timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
                          "--json r.json --epochs 100 --checkpoint c >log & p=$!; for i in $(seq "
