@@ -263,7 +263,7 @@ TEST(a_child_reads_compressed_files)
 
 typedef struct lock_holder {
     pthread_mutex_t *lock;
-    atomic_bool holds;
+    atomic_bool holds, forked;
 } lock_holder;
 
 static void *hold_lock(void *arg)
@@ -273,6 +273,8 @@ static void *hold_lock(void *arg)
     atomic_store(&holder->holds, true);
     pause_ns(20000000); /* most likely, the fork begins meanwhile */
     pthread_mutex_unlock(holder->lock);
+    while (!atomic_load(&holder->forked)) /* a thread that has ended would be a leak of the child */
+        pause_ns(1000);
     return NULL;
 }
 
@@ -294,6 +296,7 @@ TEST(a_child_finds_no_lock_held)
                 must(pthread_mutex_trylock(locks[k]) == 0);
             _exit(0);
         }
+        atomic_store(&holder.forked, true);
         pthread_join(thread, NULL);
         wait_for(child);
         assert_int_equal(pthread_mutex_trylock(locks[i]), 0);
