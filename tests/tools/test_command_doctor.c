@@ -22,14 +22,17 @@ static size_t width_of(const char *line, size_t n)
     return width;
 }
 
-/* The last output has no line beyond 80 columns, besides diffs. Returns how many other lines it has. */
+/* The last output has no line beyond 80 columns, besides diffs and what a shell takes, which a terminal breaks. Returns how
+ * many lines a terminal makes of it, without diffs. */
 static int expect_narrow(void)
 {
     int lines = 0;
     for (const char *at = out; *at; lines++) {
         at += diff_length(at);
         const size_t n = strcspn(at, "\n");
-        if (width_of(at, n) > 80)
+        if (!strncmp(at, "    --set '", 11))
+            lines += (int)(width_of(at, n) - 1) / 80;
+        else if (width_of(at, n) > 80)
             fail_msg("wider than 80 columns: %.*s", (int)n, at);
         at += n + (at[n] != 0);
     }
@@ -44,7 +47,8 @@ TEST(the_screen_fits)
         expect_success(shell("$L doctor x.yaml %s --rounds 2 --steps 6 -q", calls[i]));
         assert_in_range(expect_narrow(), 12, 40);
         expect_in(out, "verdict: ");
-        expect_in(out, "what to change");
+        assert_true(strstr(out, "what to change") ||
+                    strstr(out, "what may help")); /* beside others */
         expect_in(out, "A step takes ");
         expect_in(out, "\nwhat each part takes for a step of ");
         if (i)
