@@ -118,8 +118,7 @@ typedef struct leat_trainer_feed {
     int32_t n_classes; /* 0: unknown */
     bool evaluates;    /* no step will train */
     uint64_t seed;     /* if train.seed is not given */
-    leat_ranks *
-        ranks; /* that train together, of which this one has joined; NULL: it trains alone. Borrowed */
+    leat_ranks *ranks; /* that this one has joined; NULL: it trains alone. Borrowed */
 } leat_trainer_feed;
 
 /* trainer_options.c: read `train` (*node), and some of its parts, which may be missing (NULL). */
@@ -132,6 +131,12 @@ int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, lea
 /* input: of one sample. A missing node leaves *out as it is. */
 int leat_trainer_options_normalize(const leat_node *node, const leat_shape *input,
                                    leat_model_normalize *out, leat_error *err);
+
+/* trainer_feed.c: finds the tensors by their names in the options, and fills what of *feed tells about them. node: `train`. */
+int leat_trainer_feed_find(const leat_train_options *options, const leat_node *node,
+                           const leat_plan *plan, leat_trainer_feed *feed, leat_error *err);
+/* Checks the classes that are known before the first batch. */
+int leat_trainer_feed_classes(const leat_trainer *trainer, const leat_plan *plan, leat_error *err);
 
 /* leat_trainer_open() without a plan. device: NULL: checks config and shapes, and makes no net: then only
  * leat_trainer_check() and leat_trainer_close() can be called. */

@@ -197,8 +197,8 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
-/* A label must mean the same class in all children, if there is one: without, names have no meaning. The longest list of names is that of the whole; one child without
- * names leaves it without. longest: the child that has it so far */
+/* A label must mean the same class in all children. The longest list of names is that of the whole, unless a child has
+ * none. longest: the child that has it so far */
 static int join_classes(const leat_source_children *children, size_t i, size_t *longest,
                         leat_error *err)
 {

@@ -20,9 +20,8 @@ typedef struct leat_tfrecord_list {
         *files; /* in byte order of their paths; one that is named twice is there twice */
     size_t n, n_of_manifests;
     uint64_t bytes_of_manifests;
-    char **paths; /* the same */
-    size_t *
-        same; /* the first place of the same file (same_file.h); of manifests alone, of the same path */
+    char **paths;            /* the same */
+    size_t *same;            /* as in same_file.h; if all are of manifests, by path */
     size_t n_again;          /* files that are there twice or more */
     char **manifests;        /* their names; NULL-ended */
     leat_file_watch_id *ids; /* of manifests */
