@@ -200,7 +200,7 @@ TEST(a_slow_rank_is_named)
     assert_true(named || !unit_judges_times()); /* test_exchange holds the rule at any load */
     /* Stopped for a second, wherever it is. */
     expect_success(shell("rm -rf c; timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
-                         "--json r.json --epochs 100 --checkpoint c >log & p=$!; for i in $(seq "
+                         "--json r.json --epochs 30 --checkpoint c >log & p=$!; for i in $(seq "
                          "600); do ls c/step* >/dev/null 2>&1 && break; sleep 0.05; done; kill "
                          "-STOP $(cat pid.1); sleep 1; kill -CONT $(cat pid.1); wait $p"));
     verdict_of(&file, &row); /* how long the whole run takes is not known */
