@@ -15,7 +15,7 @@
 
 #include "train/ranks/mpi_ranks.h"
 
-enum { TAG = 1 };
+enum { TAG = 1, TAG_WAITS = 2 };
 
 static struct {
     MPI_Comm all;
@@ -24,8 +24,11 @@ static struct {
     MPI_Request *requests; /* [n]: to receive; [n]: to send */
     MPI_Status *ended;
     int *which;
-    int bytes;  /* of each transfer in progress */
-    bool began; /* MPI, which ends with it then */
+    int bytes;        /* of each transfer in progress */
+    bool began;       /* MPI, which ends with it then */
+    int64_t exchange; /* the one in progress, counted from 1 */
+    int64_t said;     /* the last in which this rank waited too long */
+    int64_t *others;  /* [n]: the same of the others, as they have said */
 } mpi;
 
 static int check_call(int code, const char *call, char *why)
@@ -46,7 +49,8 @@ static int allocate(char *why)
     mpi.requests = calloc(2 * n, sizeof *mpi.requests);
     mpi.ended = calloc(2 * n, sizeof *mpi.ended);
     mpi.which = calloc(2 * n, sizeof *mpi.which);
-    if (!mpi.hosts || !mpi.requests || !mpi.ended || !mpi.which) {
+    mpi.others = calloc(n, sizeof *mpi.others);
+    if (!mpi.hosts || !mpi.requests || !mpi.ended || !mpi.which || !mpi.others) {
         snprintf(why, LEAT_MPI_WHY, "no memory for %d ranks", mpi.n);
         return -1;
     }
@@ -120,6 +124,7 @@ static int mpi_begin(const void *mine, size_t stride, void *all, size_t apart, s
                      char *why)
 {
     mpi.bytes = (int)bytes;
+    mpi.exchange++;
     for (int r = 0; r < mpi.n; r++)
         if (r != mpi.rank && check_call(MPI_Irecv((char *)all + (size_t)r * apart, mpi.bytes,
                                                   MPI_BYTE, r, TAG, mpi.all, &mpi.requests[r]),
@@ -168,6 +173,43 @@ static int mpi_test(int32_t *left, uint8_t *missing, char *why)
     return 0;
 }
 
+static int hear(char *why)
+{
+    MPI_Status status;
+    int is_there = 0;
+    do {
+        if (check_call(MPI_Iprobe(MPI_ANY_SOURCE, TAG_WAITS, mpi.all, &is_there, &status),
+                       "MPI_Iprobe", why) < 0 ||
+            (is_there && check_call(MPI_Recv(&mpi.others[status.MPI_SOURCE], 1, MPI_INT64_T,
+                                             status.MPI_SOURCE, TAG_WAITS, mpi.all, &status),
+                                    "MPI_Recv", why) < 0))
+            return -1;
+    } while (is_there);
+    return 0;
+}
+
+/* One that was stopped between two sends makes one rank wait in this exchange and one in the next. */
+static int mpi_ask(uint8_t *missing, char *why)
+{
+    const bool says = mpi.said != mpi.exchange;
+    mpi.said = mpi.exchange;
+    for (int r = 0; r < mpi.n && says; r++) {
+        MPI_Request sent;
+        if (r == mpi.rank)
+            continue;
+        if (check_call(MPI_Isend(&mpi.said, 1, MPI_INT64_T, r, TAG_WAITS, mpi.all, &sent),
+                       "MPI_Isend", why) < 0)
+            return -1;
+        MPI_Request_free(&sent);
+    }
+    if (hear(why) < 0)
+        return -1;
+    for (int r = 0; r < mpi.n; r++)
+        if (mpi.others[r] > 0 && llabs(mpi.others[r] - mpi.exchange) <= 1)
+            missing[r] = 0;
+    return 0;
+}
+
 static const char *mpi_host(int32_t rank)
 {
     return mpi.hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME;
@@ -182,6 +224,7 @@ static void mpi_close(void)
     if (MPI_Ibarrier(mpi.all, &all_came) == MPI_SUCCESS)
         while (MPI_Test(&all_came, &came, MPI_STATUS_IGNORE) == MPI_SUCCESS && !came)
             nanosleep(&nap, NULL);
+    hear((char[LEAT_MPI_WHY]){ 0 }); /* of waits that have ended */
     MPI_Comm_free(&mpi.all);
     if (mpi.began)
         MPI_Finalize();
@@ -189,6 +232,7 @@ static void mpi_close(void)
     free(mpi.requests);
     free(mpi.ended);
     free(mpi.which);
+    free(mpi.others);
 }
 
 static void mpi_abort(int code)
@@ -198,7 +242,7 @@ static void mpi_abort(int code)
 
 const leat_mpi_table *leat_mpi_get(int abi)
 {
-    static const leat_mpi_table table = { mpi_open, mpi_begin, mpi_test,
+    static const leat_mpi_table table = { mpi_open, mpi_begin, mpi_test, mpi_ask,
                                           mpi_host, mpi_close, mpi_abort };
     return abi == LEAT_MPI_ABI ? &table : NULL;
 }

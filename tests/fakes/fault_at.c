@@ -6,6 +6,7 @@
  *     LEAT_FAULT_CALLS=" … "  the calls that are counted, between spaces; default: " rename unlink "
  *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
  *                             process is killed right before the call
+ *     LEAT_FAULT_SIGNAL=S     … with this signal in place of SIGKILL
  *     LEAT_FAULT_MS=M         instead it takes M ms longer
  *     LEAT_FAULT_UNTIL=FILE   instead it waits until this file exists; after a minute the process is killed
  *     LEAT_FAULT_READ=N       a read() gives at most N bytes, as it may over FUSE
@@ -66,10 +67,13 @@ static bool fails(const char *name)
         wait_for(file);
     if (ms || file)
         return false;
-    if (!error)
-        kill(getpid(), SIGKILL);
+    if (!error) {
+        const char *const sent = getenv("LEAT_FAULT_SIGNAL");
+        kill(getpid(), sent ? atoi(sent) : SIGKILL);
+        return false;
+    }
     dprintf(STDERR_FILENO, "fault: %s\n", name);
-    errno = atoi(error ? error : "0");
+    errno = atoi(error);
     return true;
 }
 
@@ -155,6 +159,15 @@ VISIBLE int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t
     int (*call)(clockid_t, int, const struct timespec *, struct timespec *);
     find(&call, "clock_nanosleep");
     return flags & TIMER_ABSTIME && fails("sleep") ? errno : call(clock, flags, time, left);
+}
+
+/* As Open MPI declares it, whose handles are pointers; PMPI_Isend is the same function under its name for tools. */
+VISIBLE int MPI_Isend(const void *bytes, int n, void *type, int to, int tag, void *comm, void *sent)
+{
+    int (*call)(const void *, int, void *, int, int, void *, void *);
+    void *const found = dlsym(RTLD_DEFAULT, "PMPI_Isend");
+    memcpy(&call, &found, sizeof found);
+    return fails("MPI_Isend") ? -1 : call(bytes, n, type, to, tag, comm, sent);
 }
 
 VISIBLE void *calloc(size_t n, size_t size)

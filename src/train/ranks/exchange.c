@@ -323,17 +323,20 @@ void leat_ranks_came(leat_ranks *ranks)
     ranks->since_ns = look(ranks);
 }
 
-int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err)
+int leat_ranks_waited(leat_ranks *ranks, uint8_t *missing, leat_error *err)
 {
     enum { AFTER_NS = 500 * 1000 * 1000 };
-    const int64_t now_ns = look(ranks);
+    const int64_t waited_ns = look(ranks) - ranks->since_ns;
     char late[512] = "", name[300];
     int32_t first = 0;
+    if (!ranks->deadline_ns || waited_ns < ranks->deadline_ns)
+        return LEAT_OK;
+    if (ranks->table->ask)
+        ranks->table->ask(ranks, missing);
     while (first < ranks->rank && missing[first])
         first++;
     const bool is_first = first == ranks->rank;
-    if (!ranks->deadline_ns ||
-        now_ns - ranks->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
+    if (waited_ns < ranks->deadline_ns + (is_first && !ranks->table->ask ? 0 : AFTER_NS))
         return LEAT_OK;
     ranks->reports = is_first && first > 0;
     ranks->is_told = !is_first;
@@ -344,7 +347,8 @@ int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err
     return leat_fail(err, LEAT_E_IO,
                      "%s: late by more than the deadline of %.4g s: it is stopped, hangs, or its "
                      "machine is gone",
-                     late, (double)ranks->deadline_ns * 1e-9);
+                     *late ? late : "bytes between ranks that all wait",
+                     (double)ranks->deadline_ns * 1e-9);
 }
 
 void leat_ranks_close(leat_ranks **ranks)

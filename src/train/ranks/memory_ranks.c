@@ -175,7 +175,7 @@ static void memory_close(leat_ranks *ranks)
     free(s);
 }
 
-const leat_ranks_table leat_ranks_memory = { memory_pass, memory_close, NULL };
+const leat_ranks_table leat_ranks_memory = { .pass = memory_pass, .close = memory_close };
 
 int leat_ranks_open(int32_t n, leat_ranks **out, leat_error *err)
 {

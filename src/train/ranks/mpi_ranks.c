@@ -93,7 +93,13 @@ static const char *mpi_host(const leat_ranks *ranks, int32_t rank)
     return ((const mpi_group *)ranks->own)->table->host(rank);
 }
 
-static const leat_ranks_table leat_ranks_mpi = { mpi_pass, mpi_close, mpi_host };
+static void mpi_ask(leat_ranks *ranks, uint8_t *missing)
+{
+    char why[LEAT_MPI_WHY];
+    ((const mpi_group *)ranks->own)->table->ask(missing, why); /* who is not heard stays missing */
+}
+
+static const leat_ranks_table leat_ranks_mpi = { mpi_pass, mpi_close, mpi_host, mpi_ask };
 
 /* --- opening --------------------------------------------------------------------------------- */
 

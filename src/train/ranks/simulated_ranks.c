@@ -30,7 +30,7 @@ static void simulated_close(leat_ranks *ranks)
 
 int leat_ranks_open_simulated(int32_t n, leat_ranks **out, leat_error *err)
 {
-    static const leat_ranks_table table = { simulated_pass, simulated_close, NULL };
+    static const leat_ranks_table table = { .pass = simulated_pass, .close = simulated_close };
     if (!out || n < 1)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_ranks_open_simulated: out, and 1 rank or more");
