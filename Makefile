@@ -28,6 +28,7 @@ test:
 
 install: all
 	cmake --install build --prefix $(PREFIX)
+	@mv build/install_manifest.txt build/installed.txt
 
 uninstall:
 	@tools/dev/uninstall build

@@ -27,8 +27,8 @@ static struct {
     int bytes;        /* of each transfer in progress */
     bool began;       /* MPI, which ends with it then */
     int64_t exchange; /* the one in progress, counted from 1 */
-    int64_t said;     /* the last in which this rank waited too long */
-    int64_t *others;  /* [n]: the same of the others, as they have said */
+    int64_t said; /* the last in which this rank has told that it waits; negative: it was asked */
+    int64_t *others; /* [n]: the same of the others */
 } mpi;
 
 static int check_call(int code, const char *call, char *why)
@@ -189,11 +189,21 @@ static int hear(char *why)
 }
 
 /* One that was stopped between two sends makes one rank wait in this exchange and one in the next. */
-static int mpi_ask(uint8_t *missing, char *why)
+static int mpi_ask(int is_over, uint8_t *missing, char *why)
 {
-    const bool says = mpi.said != mpi.exchange;
-    mpi.said = mpi.exchange;
-    for (int r = 0; r < mpi.n && says; r++) {
+    bool is_asked = false;
+    if (hear(why) < 0)
+        return -1;
+    for (int r = 0; r < mpi.n; r++) {
+        const int64_t said = mpi.others[r];
+        const bool waits = said != 0 && llabs(llabs(said) - mpi.exchange) <= 1;
+        is_asked |= waits && said > 0;
+        missing[r] &= !waits;
+    }
+    if (llabs(mpi.said) == mpi.exchange || (!is_over && !is_asked))
+        return 0;
+    mpi.said = is_over ? mpi.exchange : -mpi.exchange;
+    for (int r = 0; r < mpi.n; r++) {
         MPI_Request sent;
         if (r == mpi.rank)
             continue;
@@ -202,11 +212,6 @@ static int mpi_ask(uint8_t *missing, char *why)
             return -1;
         MPI_Request_free(&sent);
     }
-    if (hear(why) < 0)
-        return -1;
-    for (int r = 0; r < mpi.n; r++)
-        if (mpi.others[r] > 0 && llabs(mpi.others[r] - mpi.exchange) <= 1)
-            missing[r] = 0;
     return 0;
 }
 

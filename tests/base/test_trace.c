@@ -239,14 +239,20 @@ TEST(copies_have_a_row)
     const leat_loader_options options = { .device = device, .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
     take(loader, 100);
-    pause_ns(30000000);
-    leat_loader_stats(loader, &stats);
-    json_t *json = write_and_load(loader);
-    const int n_copies = check_trace(json, &stats, rows, "copy");
-    assert_in_range(n_copies, 100, 102); /* those ready ahead too */
-    assert_int_equal(find_row(rows, "copy engine")->n, n_copies);
-    assert_int_equal(check_trace(json, &stats, rows, "start copy"), n_copies);
-    json_decref(json);
+    int n_copies = 0;
+    for (int i = 0; i < 2000 && n_copies < 102;
+         i++) { /* those ready ahead, too, come a little later */
+        pause_ns(10000000);
+        leat_loader_stats(loader, &stats);
+        json_t *json = write_and_load(loader);
+        n_copies = check_trace(json, &stats, rows, "start copy");
+        if (n_copies == 102) {
+            assert_int_equal(check_trace(json, &stats, rows, "copy"), n_copies);
+            assert_int_equal(find_row(rows, "copy engine")->n, n_copies);
+        }
+        json_decref(json);
+    }
+    assert_int_equal(n_copies, 102);
     close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
 }

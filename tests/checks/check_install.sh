@@ -60,7 +60,7 @@ bash -n "$(find "$tmp/moved" -path '*bash-completion/completions/leat')"
 mkdir -p "$tmp/again/share/doc/other" "$tmp/own"
 touch "$tmp/again/share/doc/other/file"
 cmake --install "$build" --prefix "$tmp/again" >"$tmp/log"
-cp "$build/install_manifest.txt" "$tmp/own"
+cp "$build/install_manifest.txt" "$tmp/own/installed.txt"
 "$consumer/../../tools/dev/uninstall" "$tmp/own" >"$tmp/log"
 left=$(cd "$tmp/again" && find . -type f -o -name leat)
 [ "$left" = ./share/doc/other/file ] || { echo "uninstall leaves: $left"; exit 1; }

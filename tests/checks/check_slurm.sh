@@ -17,8 +17,11 @@ clean() {
     for pid in slurmd.pid ctld.pid munge.pid; do
         [ ! -s "$tmp/$pid" ] || kill "$(cat "$tmp/$pid")" 2>/dev/null || :
     done
-    sleep 1 # they remove their files
-    rm -rf "$tmp"
+    for i in $(seq 100); do # they remove their files
+        ls "$tmp"/*.pid >/dev/null 2>&1 || break
+        sleep 0.1
+    done
+    rm -rf "$tmp" || :
 }
 trap clean EXIT
 cd "$tmp"
@@ -30,7 +33,7 @@ head -c 1024 /dev/urandom >key
 chmod 600 key
 munged --force --key-file="$tmp/key" --socket="$tmp/munge.socket" --pid-file="$tmp/munge.pid" \
     --log-file="$tmp/munge.log" --seed-file="$tmp/munge.seed"
-port=$((20000 + $$ % 20000)) # beside a Slurm that is there
+port=$((20000 + $$ % 12000)) # beside a Slurm that is there, and below those that the kernel gives
 cat >slurm.conf <<END
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -71,9 +74,9 @@ mkdir data
 awk 'BEGIN { srand(1); print "x,y,ring"; for (i = 0; i < 4000; i++) { angle = 6.2832 * rand(); outer = rand() < 0.5
     r = outer + 0.5 + 0.4 * rand(); print r * cos(angle) "," r * sin(angle) "," (outer ? "outer" : "inner") } }' >data/points.csv
 # Rows take their time, so that the job is there when the signal comes, but the cores none.
-sed '0,/^  - batch:/s//  - map: {tensor: point, ops: [{sleep: 0.5}]}\n  - batch:/' "$tree/examples/points.yaml" >first.yaml
-options='--set train.micro_batches=2 --epochs 6'
-"$leat" train first.yaml $options --save one.st >one.log
+sed '0,/^  - batch:/s//  - map: {tensor: point, ops: [{sleep: 2}]}\n  - batch:/' "$tree/examples/points.yaml" >first.yaml
+options='--set train.micro_batches=2 --set engine.threads=1 --epochs 6'
+"$leat" train first.yaml $options --set engine.threads=16 --save one.st >one.log
 
 sed -n '/^```sh$/,/^```$/p' "$tree/docs/how-to/several-machines.md" | sed -e '/^```/d' \
     -e 's/--nodes=2/--nodes=1/; s/--cpus-per-task=8/--cpus-per-task=1/' -e "/^#SBATCH --requeue/s|\$| --output=$tmp/job.log|" \

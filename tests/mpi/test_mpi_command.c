@@ -96,10 +96,11 @@ static int signal_rank(const char *name, int rank, const char *more, double *ms)
 {
     const int code = shell(
         "rm -rf c pid.*; timeout 60 mpirun -n 3 " LEAT_RANK CONFIG MPI
-        "--epochs 100000 --checkpoint c %s >log & p=$!; for i in $(seq 300); do ls c/step* "
+        "--epochs 100000 --checkpoint c %s >log & p=$!; for i in $(seq 900); do ls c/step* "
         ">/dev/null 2>&1 && break; sleep 0.05; done; kill -%s $(cat pid.%d); a=$(date +%%s%%N); "
-        "wait $p; code=$?; echo $((($(date +%%s%%N) - a) / 1000000)); for i in 0 1 2; do readlink "
-        "/proc/$(cat pid.$i)/exe && exit 99; done; exit $code",
+        "wait $p; code=$?; echo $((($(date +%%s%%N) - a) / 1000000)); for i in 0 1 2; do for t in "
+        "$(seq 100); do readlink /proc/$(cat pid.$i)/exe || continue 2; sleep 0.1; done; exit 99; "
+        "done; exit $code",
         more, name, rank);
     *ms = atof(out);
     return code;
@@ -130,11 +131,11 @@ TEST(a_rank_that_is_gone_or_late_ends_all)
               "timeout 60 $L" CONFIG "--epochs $e --save one.st >log && cmp one.st x.st"));
     for (int rank = 0; rank < 2; rank++) {
         char wanted[80];
-        assert_int_equal(signal_rank("STOP", rank, "--deadline 1", &ms), 1);
+        assert_int_equal(signal_rank("STOP", rank, "--deadline 3", &ms), 1);
         snprintf(wanted, sizeof wanted, "leat train: rank %d of 3 (", rank);
         expect_in(err, wanted);
-        expect_in(err, "late by more than the deadline of 1 s");
-        assert_true(!unit_judges_times() || ms < 20000); /* a second, and what mpirun takes */
+        expect_in(err, "late by more than the deadline of 3 s");
+        assert_true(!unit_judges_times() || ms < 20000); /* four seconds, and what mpirun takes */
     }
     expect_success(shell("rm -r c pid.* log"));
 }
@@ -200,9 +201,10 @@ TEST(a_slow_rank_is_named)
     assert_true(named || !unit_judges_times()); /* test_exchange holds the rule at any load */
     /* Stopped for a second, wherever it is. */
     expect_success(shell("rm -rf c; timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
-                         "--json r.json --epochs 30 --checkpoint c >log & p=$!; for i in $(seq "
-                         "600); do ls c/step* >/dev/null 2>&1 && break; sleep 0.05; done; kill "
-                         "-STOP $(cat pid.1); sleep 1; kill -CONT $(cat pid.1); wait $p"));
+                         "--json r.json --epochs 100000 --checkpoint c >log & p=$!; for i in $(seq "
+                         "900); do ls c/step* >/dev/null 2>&1 && break; sleep 0.05; done; kill "
+                         "-STOP $(cat pid.1); sleep 1; kill -CONT $(cat pid.1); sleep 0.5; kill "
+                         "-TERM $(cat pid.0); wait $p; test $? = 85"));
     verdict_of(&file, &row); /* how long the whole run takes is not known */
     assert_true(real(row, "late") * real(file, "seconds") > 0.7);
     assert_true(!unit_judges_times() || real(row, "input_wait") < 0.3);
@@ -214,17 +216,16 @@ TEST(a_slow_rank_is_named)
 TEST(without_a_slow_rank_none_is_named)
 {
     make_pipeline();
-    for (int i = 0;; i++) {
+    bool none = false;
+    for (int i = 0; i < 5 && !none; i++) {
         json_t *file;
         const json_t *row;
         expect_success(
             shell("timeout 60 mpirun -n 3 $L" CONFIG MPI EACH_SLEEPS "--epochs 30 >log"));
-        const bool none = !strstr(verdict_of(&file, &row), "straggler");
+        none = !strstr(verdict_of(&file, &row), "straggler");
         json_decref(file);
-        assert_true(i < 3);
-        if (none)
-            break;
     }
+    assert_true(none || !unit_judges_times());
     expect_success(shell("timeout 60 $L" CONFIG "--json r.json >log && grep -q '\"ranks\": null' "
                          "r.json; c=$?; rm log r.json; exit $c"));
 }
@@ -259,12 +260,12 @@ TEST(after_a_deadline_the_rank_that_reports_writes)
 #define RANK_0                                                                                     \
     "-n 1 " WITH_FAULT                                                                             \
     "LEAT_FAULT_CALLS=' rename ' LEAT_FAULT_AT=2 LEAT_FAULT_MS=4000 $L" CONFIG MPI                 \
-    "--deadline 1 --log d --trace t.json "
-#define OTHER ": -n 1 $L" CONFIG MPI "--deadline 1 "
+    "--deadline 3 --log d --trace t.json "
+#define OTHER ": -n 1 $L" CONFIG MPI "--deadline 3 "
 #define STOPPED                                                                                    \
     ": -n 1 " WITH_FAULT                                                                           \
     "LEAT_FAULT_CALLS=' MPI_Isend ' LEAT_FAULT_AT=100 LEAT_FAULT_SIGNAL=19 $L" CONFIG MPI          \
-    "--deadline 1 "
+    "--deadline 3 "
     static const char *const commands[] = { RANK_0 STOPPED OTHER, RANK_0 OTHER STOPPED };
     make_pipeline();
     for (int stopped = 1; stopped <= 2; stopped++) {
@@ -274,7 +275,7 @@ TEST(after_a_deadline_the_rank_that_reports_writes)
             fail_msg("exit code %d: %s", code, err);
         snprintf(wanted, sizeof wanted, "leat train: rank %d of 3 (", stopped);
         expect_in(err, wanted);
-        expect_in(err, "late by more than the deadline of 1 s");
+        expect_in(err, "late by more than the deadline of 3 s");
         assert_null(strstr(strstr(err, "of 3 (") + 1, "of 3 ("));
         expect_success(shell("test -s t.json; c=$?; rm -rf d t.json log; exit $c"));
     }

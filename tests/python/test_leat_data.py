@@ -674,7 +674,8 @@ class Threads(unittest.TestCase):
 
         thread = threading.Thread(target=count)
         thread.start()
-        for _ in range(50):
+        until = time.monotonic() + 60
+        while counted[0] <= 1000 and time.monotonic() < until:
             list(arrays())
         stop.set()
         thread.join()

@@ -221,6 +221,8 @@ class Stress(unittest.TestCase):
             assert len(ends) == 100 and all(type(e) is StopIteration for e in ends)
             ends.clear()  # they know the frames, and these the loaders
             gc.collect()
+            until = time.monotonic() + 20  # a thread that was joined leaves the list a little later
+            while len(os.listdir("/proc/self/task")) > before and time.monotonic() < until: time.sleep(0.01)
             assert len(os.listdir("/proc/self/task")) == before, "threads of loaders are left"
         """)
 
@@ -228,12 +230,12 @@ class Stress(unittest.TestCase):
         """Soon, and the loader goes on."""
         self.run_program("""
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
             l, took = loader(batch=48), []
             for i in range(20):
                 try:
                     at = time.monotonic() + 0.02 + random.random() * 0.05
-                    signal.setitimer(signal.ITIMER_REAL, at - time.monotonic())
-                    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+                    signal.setitimer(signal.ITIMER_REAL, max(0.001, at - time.monotonic()))
                     while True:
                         for _ in l: pass
                 except KeyboardInterrupt:
@@ -306,8 +308,9 @@ class Stress(unittest.TestCase):
                 assert threads() == before, threads()
             def leave_one(pipe):
                 os.mkfifo(pipe)
-                signal.setitimer(signal.ITIMER_REAL, 0.05)
-                try: leat.Loader(pipe)
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.5)
+                    leat.Loader(pipe)
                 except KeyboardInterrupt as e: return e
             folder = tempfile.TemporaryDirectory()
             np.save(folder.name + "/x.npy", X)
@@ -322,8 +325,8 @@ class Stress(unittest.TestCase):
             settle()
             kept = [kept, leave_one(folder.name + "/second")]
             timer = threading.Timer(0.2, come, (folder.name + "/second",))
-            timer.start()
             since = time.monotonic()
+            timer.start()
             leat._close_all()
             assert 0.15 < time.monotonic() - since < 10
             timer.join()

@@ -466,10 +466,12 @@ TEST(data_that_was_written_since_is_told)
     };
     make_pipeline();
     for (int i = 0; i < 2; i++) {
-        expect_success(shell("rm -rf c; " TRAIN "--checkpoint c --epochs 1"));
+        expect_success(shell("touch -d '1 minute ago' *.tfrecord; rm -rf c; " TRAIN
+                             "--checkpoint c --epochs 1"));
         expect_success(shell(TRAIN "--checkpoint c --resume --steps 1"));
         assert_null(strstr(err, "written"));
-        expect_success(shell("cp %s z; cat z >%s; " TRAIN "--checkpoint c --resume --steps 1",
+        expect_success(shell("cp %s z; cat z >%s; touch -d '10 seconds ago' c/step*; " TRAIN
+                             "--checkpoint c --resume --steps 1",
                              names[i][0], names[i][0]));
         expect_in(err, names[i][1]);
         expect_in(err, " to after c/step-0000000");

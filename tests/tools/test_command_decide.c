@@ -147,7 +147,7 @@ TEST(a_signal_between_updates_loses_no_decision)
     static const char train[] = TRAIN "--set train.accumulate=4 --checkpoint c "
                                       "--set train.checkpoint='{every_steps: 4, best: loss}' ";
     make_pipeline();
-    expect_success(shell("sed -i '/center_crop/s/decode_jpeg,/decode_jpeg, {sleep: {ms: 20}},/' "
+    expect_success(shell("sed -i '/center_crop/s/decode_jpeg,/decode_jpeg, {sleep: {ms: 100}},/' "
                          "x.yaml; env --default-signal=TERM %s & p=$!; until ls "
                          "c/step-000000012* >ls.log 2>&1; do sleep 0.02; kill -0 $p || exit 1; "
                          "done; sleep 0.2; kill -TERM $p; wait $p; test $? = 143",

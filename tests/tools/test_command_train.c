@@ -82,18 +82,27 @@ TEST(what_the_first_epoch_took_longer_for)
         "--set 'pipeline=[shuffle, {map: {ops: [decode_jpeg, {resize: {size: [400, 400], "
         "interpolation: lanczos}}, {resize: {size: [16, 16]}}, "
         "cast]}}, cache, {batch: {size: 16}}]'";
+    bool named = false; /* in one of five runs: other programs can make any epoch the longest */
     make_pipeline();
-    expect_success(shell("$L train x.yaml --device sim --epochs 4 %s -q --json", cached));
-    json_t *json = parse_out();
-    const json_t *first = json_object_get(json, "first_epoch");
-    const json_t *const epochs = json_object_get(json, "epochs");
-    assert_true(real(first, "seconds") == real(json_array_get(epochs, 0), "seconds"));
-    assert_true(part_of(first, "cache") > 0.2);
-    assert_true(part_of(first, "cache") + part_of(first, "core") > 0.6);
-    json_decref(json);
-    expect_success(shell("$L train x.yaml --device sim --epochs 4 %s -q", cached));
-    expect_in(out, "\nthe first epoch took ");
-    expect_in(out, "making samples that later");
+    for (int i = 0; i < 5 && !named; i++) {
+        expect_success(shell(
+            "rm -f x.json; $L train x.yaml --device sim --epochs 4 %s -q --json x.json", cached));
+        const bool says = strstr(out, "\nthe first epoch took ") != NULL;
+        const bool says_cache = strstr(out, "making samples that later") != NULL;
+        expect_success(shell("cat x.json"));
+        json_t *const file = parse_out();
+        const json_t *const first = json_object_get(file, "first_epoch");
+        const json_t *const epochs = json_object_get(file, "epochs");
+        const bool longer = json_is_object(first);
+        assert_true(says == longer);
+        assert_true(!longer ||
+                    real(first, "seconds") == real(json_array_get(epochs, 0), "seconds"));
+        const double cache = longer ? part_of(first, "cache") : 0;
+        named = cache > 0.2 && cache + part_of(first, "core") > 0.6 && says_cache;
+        json_decref(file);
+    }
+    assert_true(named);
+    json_t *json;
     expect_success(shell("$L train x.yaml --start-batch 1 -q --json"));
     json = parse_out();
     assert_true(json_is_null(json_object_get(json, "first_epoch")));

@@ -279,15 +279,16 @@ TEST(a_tfrecord_file_grows)
 {
     expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
     expect_failure(
-        shell("(for i in $(seq 1000); do ls .in-out.part/in-out-00000* >/dev/null 2>&1 && break; "
-              "sleep 0.02; done; cat "
-              "new-00000-of-00009.tfrecord >>in-00008-of-00009.tfrecord) & "
-              "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
-              " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=300 $L convert tfrecord "
-              "'in-0*.tfrecord' -o in-out -q --shards 4"),
+        shell(
+            "(for i in $(seq 1000); do ls .in-out.part/in-out-00000* >/dev/null 2>&1 && break; "
+            "sleep 0.02; done; cat new-00000-of-00009.tfrecord >>in-00008-of-00009.tfrecord; "
+            "touch grown) & "
+            "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+            " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=6 LEAT_FAULT_UNTIL=grown $L convert tfrecord "
+            "'in-0*.tfrecord' -o in-out -q --shards 4"),
         1, "in-00008-of-00009.tfrecord has changed since its records were counted");
     assert_int_equal(count_files("in-out-*"), 0);
-    expect_success(shell("rm -rf in-* .in-*"));
+    expect_success(shell("rm -rf in-* .in-* grown"));
 }
 
 /* The files are renamed by their own conversion after they were listed: some may be of an older set. The folder is made

@@ -137,7 +137,7 @@ TEST(missing_folders_are_made)
 
 TEST(links_of_others_are_refused)
 {
-    if (geteuid() != 0) {
+    if (shell("ln -s none f && chown -h 54321 f") != 0) {
         print_message("skipped: only root can make a link of another user\n");
         skip();
     }

@@ -148,13 +148,13 @@ TEST_WITH(commands_keep_to_one_line, NULL, clean)
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         screen s = { .width = widths[i][0] };
         expect_success(
-            run_in(&s, widths[i][1], "$L train x.yaml --epochs 1000000 --steps 3000 >/dev/null"));
+            run_in(&s, widths[i][1], "$L train x.yaml --epochs 1000000 --steps 10000 >/dev/null"));
         assert_int_equal(s.row, 0);
         assert_string_equal(s.line, "");
         if (s.width >= 80)
             expect_in(out, "loss ");
         for (const char *const *part =
-                 (const char *const[]){ " of 3,000 steps, ", " left, loss ", ", acc. ",
+                 (const char *const[]){ " of 10,000 steps, ", " left, loss ", ", acc. ",
                                         " samples/s, idle ", " %, epoch ", NULL };
              s.width == 160 && *part; part++)
             expect_in(out, *part);

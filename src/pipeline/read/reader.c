@@ -324,10 +324,11 @@ static int submit_timed(leat_reader *reader)
     const unsigned n = io_uring_sq_ready(&reader->ring);
     const int64_t from = leat_clock_ns();
     const uint64_t call = reader->n_entered - 1;
-    if (reader->faults.blocks_ns && !(call < 32 && reader->faults.blocks_not >> call & 1))
-        nanosleep(&(struct timespec){ .tv_nsec = (long)(n * reader->faults.blocks_ns) }, NULL);
     const int rc = io_uring_submit(&reader->ring);
-    const int64_t took = leat_clock_ns() - from;
+    int64_t took = leat_clock_ns() - from;
+    if (reader->faults.blocks_ns)
+        took =
+            call < 32 && reader->faults.blocks_not >> call & 1 ? 0 : n * reader->faults.blocks_ns;
     const bool waited = took > (int64_t)n * BLOCKED_NS +
                                    (int64_t)(reader->bytes_queued >> 10) * (BLOCKED_MIB_NS >> 10);
     reader->bytes_queued = 0;

@@ -78,7 +78,7 @@ typedef struct leat_reader_faults {
     int enter_error;          /* io_uring_enter fails with this errno */
     uint32_t enter_from;      /* from this call on; 0 or 1: the first, at open */
     uint32_t enter_times;     /* for this many calls; 0: for good */
-    int64_t blocks_ns;        /* io_uring_enter takes so long for each read */
+    int64_t blocks_ns;        /* what io_uring_enter seems to take for each read */
     uint32_t blocks_not;      /* bit i: but not its call i, from 0, which is the one at open */
     bool refuse_direct;       /* as file systems without O_DIRECT do */
     bool separate;            /* neighbours do not share a read, for measurements */

@@ -325,14 +325,17 @@ void leat_ranks_came(leat_ranks *ranks)
 
 int leat_ranks_waited(leat_ranks *ranks, uint8_t *missing, leat_error *err)
 {
-    enum { AFTER_NS = 500 * 1000 * 1000 };
+    enum { ASK_NS = 100 * 1000 * 1000, AFTER_NS = 1000 * 1000 * 1000 };
     const int64_t waited_ns = look(ranks) - ranks->since_ns;
+    const bool is_over = waited_ns >= ranks->deadline_ns;
     char late[512] = "", name[300];
     int32_t first = 0;
-    if (!ranks->deadline_ns || waited_ns < ranks->deadline_ns)
+    if (!ranks->deadline_ns || (!is_over && waited_ns < ASK_NS))
         return LEAT_OK;
     if (ranks->table->ask)
-        ranks->table->ask(ranks, missing);
+        ranks->table->ask(ranks, is_over, missing);
+    if (!is_over)
+        return LEAT_OK;
     while (first < ranks->rank && missing[first])
         first++;
     const bool is_first = first == ranks->rank;

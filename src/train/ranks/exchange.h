@@ -28,9 +28,9 @@ typedef struct leat_ranks_table {
     void (*close)(leat_ranks *ranks);
     /* Name of a rank's machine; NULL: all are on one. */
     const char *(*host)(const leat_ranks *ranks, int32_t rank);
-    /* After the deadline: clears missing[r] of ranks that wait too long themselves, for another one. NULL: all see the same
-     * ranks as missing. */
-    void (*ask)(leat_ranks *ranks, uint8_t *missing);
+    /* While this rank waits, and whether it is over its deadline: clears missing[r] of ranks that wait, too, for another one,
+     * if that is known. NULL: all see the same ranks as missing. */
+    void (*ask)(leat_ranks *ranks, bool is_over, uint8_t *missing);
 } leat_ranks_table;
 
 struct leat_ranks {
@@ -74,7 +74,7 @@ int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t by
 
 /* For transports. came: more bytes are here. waited: at most 0.1 s after the last call; ranks are missing[] still. LEAT_OK:
  * it waits on; LEAT_E_IO: for longer than the deadline, with their names. Where several see it, the lowest of them reports,
- * and the others are told; half a second is for knowing who waits. */
+ * and the others are told; a second is for knowing who waits. */
 void leat_ranks_came(leat_ranks *ranks);
 int leat_ranks_waited(leat_ranks *ranks, uint8_t *missing, leat_error *err);
 /* This rank has got a batch, for which it has waited. begin: leat_ranks_times() counts from here on, if it does not yet; in

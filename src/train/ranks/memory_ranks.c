@@ -91,8 +91,12 @@ static int say_gone(leat_ranks *ranks, int32_t gone, leat_error *err)
     for (int32_t r = 0; r < ranks->rank; r++)
         is_first &= is_gone(&s->members[r]);
     ranks->reports |= is_first;
-    return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended%s", gone, ranks->n,
-                     atomic_load(&s->members[gone].late) ? ": it was late, and was killed" : "");
+    if (!atomic_load(&s->members[gone].late))
+        return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended", gone, ranks->n);
+    return leat_fail(err, LEAT_E_IO,
+                     "rank %d of %d has ended: late by more than the deadline of %.4g s, it was "
+                     "killed",
+                     gone, ranks->n, (double)ranks->deadline_ns * 1e-9);
 }
 
 /* Ends ranks for which this one has waited too long: a stopped one would never end. */

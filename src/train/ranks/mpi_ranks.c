@@ -80,7 +80,7 @@ static void mpi_close(leat_ranks *ranks)
     if (ranks->broken < 0 &&
         ranks->is_told) { /* that rank ends this one, too, through the launcher */
         signal(SIGTERM, SIG_DFL);
-        leat_clock_nap(REPORT_NS);
+        leat_clock_nap(ranks->deadline_ns + REPORT_NS);
     }
     if (ranks->broken < 0)
         g->table->abort(1);
@@ -93,10 +93,11 @@ static const char *mpi_host(const leat_ranks *ranks, int32_t rank)
     return ((const mpi_group *)ranks->own)->table->host(rank);
 }
 
-static void mpi_ask(leat_ranks *ranks, uint8_t *missing)
+static void mpi_ask(leat_ranks *ranks, bool is_over, uint8_t *missing)
 {
     char why[LEAT_MPI_WHY];
-    ((const mpi_group *)ranks->own)->table->ask(missing, why); /* who is not heard stays missing */
+    ((const mpi_group *)ranks->own)
+        ->table->ask(is_over, missing, why); /* who is not heard stays missing */
 }
 
 static const leat_ranks_table leat_ranks_mpi = { mpi_pass, mpi_close, mpi_host, mpi_ask };

@@ -26,8 +26,9 @@ typedef struct leat_mpi_table {
     int (*begin)(const void *mine, size_t stride, void *all, size_t apart, size_t bytes, char *why);
     /* Goes on with that. *left: transfers that have not ended; missing[r]: 1 where bytes of r have not all come. */
     int (*test)(int32_t *left, uint8_t *missing, char *why);
-    /* Tells the others, once in an exchange, that this one waits too long, and clears missing[r] of those that have said so. */
-    int (*ask)(uint8_t *missing, char *why);
+    /* While this rank waits: tells the others so, once in an exchange, if it is over its deadline or one that is has said so;
+     * clears missing[r] of those that have told. */
+    int (*ask)(int is_over, uint8_t *missing, char *why);
     /* Name of a rank's machine; static storage. */
     const char *(*host)(int32_t rank);
     /* Returns when all ranks have called it. */

@@ -16,7 +16,7 @@
 #define N_FILES   3
 #define N_RECORDS 300
 #define BATCH     16
-#define WATCHDOG  240 /* seconds */
+#define WATCHDOG  600 /* seconds, of all tests here */
 
 /* --- pread with faults: the library's calls come here ------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #define N_RECORDS 600
 #define BATCH     16
 #define EPOCHS    2
-#define WATCHDOG  120 /* seconds */
+#define WATCHDOG  600 /* seconds, of all tests here */
 
 static bool has_ring;
 

@@ -30,7 +30,7 @@ enum { CHILD_THREADS = 2 };
 
 #define N_RECORDS 2000
 #define BATCH     16
-#define WATCHDOG  60
+#define WATCHDOG  240
 
 static leat_plan *make_plan(const char *engine, int threads, const char *cache)
 {
@@ -243,7 +243,7 @@ TEST(a_child_reads_compressed_files)
         leat_batch_release(batch);
         const pid_t child = fork();
         if (child == 0) {
-            alarm(WATCHDOG / 4);
+            alarm(WATCHDOG);
             leat_loader_close(&loader);
             if (i % 4 != 0 && CHILD_THREADS > 0) { /* else it closes the plan at once */
                 must(leat_loader_open(plan, NULL, &loader, &err) >= 0);
