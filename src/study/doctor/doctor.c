@@ -464,8 +464,8 @@ static void note_bad(const leat_arm_input *input, leat_doctor_result *out)
                   size ? "; " : "", 100.0 * (double)input->n_bad / (double)input->samples);
 }
 
-/* What each op of fused ones takes is known from a run of the loader without fusing. If it cannot be made, or a cache
- * would have to be filled first, they stay one stage. */
+/* What each op of fused ones takes is known from a run of the loader without fusing. If it cannot be made, there is
+ * no time for it, or a cache would have to be filled first, they stay one stage. */
 static void split_fused(struct doctor *d)
 {
     const leat_doctor_suggestion change = { .n_set = 1, .set = { "engine.fuse=false" } };
@@ -475,8 +475,9 @@ static void split_fused(struct doctor *d)
     bool any = false;
     for (int32_t i = 0; i < d->facts.n_stages; i++)
         any |= d->facts.stages[i].does == LEAT_DOES_DECODE_AND_OPS;
+    const bool in_time = d->until_ns - leat_clock_ns() >= d->run_ns;
     leat_trial *const trial =
-        any && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
+        any && in_time && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
     if (trial && leat_trial_open(trial, &d->arm, &how, NULL) == LEAT_OK &&
         leat_arm_run_loader(&trial->arm, 0, NULL) == LEAT_OK)
         leat_facts_split(&d->facts, &trial->arm.input);

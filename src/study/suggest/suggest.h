@@ -77,6 +77,7 @@ typedef struct leat_suggest_place {
     bool varies; /* it is the mean of some that were cached: pictures differ in size there */
     int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
     bool is_auto;                    /* it is not set: a share of the memory that is free */
+    int32_t n_ops;                   /* behind the decoder and before the cache */
     bool divides;                    /* a map, which has a random op behind the decoder */
     bool moves;                      /* the pipeline has a cache, which goes there */
     bool leaves;                     /* a map behind it decodes, too */

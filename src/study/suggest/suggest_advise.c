@@ -33,8 +33,8 @@ static double most_of(const leat_estimate *e)
 
 /* How far such a time is known. No fitted figure is in it: a step is never shorter than its slowest part, and not longer
  * than its parts one after another; each part is known as well as it was measured; and what the forecast leaves unexplained
- * of the job as it is, it may leave unexplained then. `fast`, `slow`: facts with the least and the most work that the
- * change may leave. */
+ * of the job as it is, it may leave unexplained then. Two runs of one job differ, too: both ends get what is counted as no
+ * gain. `fast`, `slow`: facts with the least and the most work that the change may leave. */
 static struct range range_of(const leat_facts *f, double value_ns, const leat_facts *fast,
                              const leat_facts *slow)
 {
@@ -58,8 +58,8 @@ static bool advise(const leat_facts *f, struct range step, const char *not_tried
     s->predicted_step_ms = step_ns * 1e-6;
     s->predicted_samples_per_s = f->rows / step_ns * 1e9;
     s->gain = now / step_ns - 1;
-    s->gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most - 1;
-    s->gain_high = leat_facts_ns(f, least_of(&f->run)) / step.least - 1;
+    s->gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most / (1 + LEAT_SUGGEST_LEAST) - 1;
+    s->gain_high = leat_facts_ns(f, least_of(&f->run)) / step.least * (1 + LEAT_SUGGEST_LEAST) - 1;
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return true;
 }
@@ -74,6 +74,7 @@ struct cut {
     double share;  /* of the samples */
     double least;  /* of the loader's time, that remains for what no stage shows */
     double stays;  /* of the stages that are left out */
+    int32_t ops;   /* stages of ops behind the last decoder that are left out, too */
     bool is_cache; /* these samples are not read and parsed either, nor waited for */
 };
 
@@ -88,14 +89,20 @@ static bool leave_out_decoding(const leat_facts *f, struct cut cut, leat_facts *
 {
     const double waits = cut.is_cache ? f->work[LEAT_WORK_STORAGE] : 0;
     double all = 0, decoding = 0, left_out = 0;
+    int32_t last = 0;
     *after = *f;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        last = decodes(&f->stages[i]) ? i : last;
     for (int32_t i = 0; i < f->n_stages; i++) {
         const leat_stage_fact *stage = &f->stages[i];
+        const bool is_op = i > last && i <= last + cut.ops && stage->does == LEAT_DOES_OPS;
         const double ns = time_of(stage, cut.is_cache);
         const bool reads = stage->does == LEAT_DOES_READ || stage->does == LEAT_DOES_PARSE;
         all += ns;
         decoding += decodes(stage) ? ns : 0;
-        left_out += decodes(stage) ? (1 - cut.stays) * ns : cut.is_cache && reads ? ns : 0;
+        left_out += decodes(stage)                     ? (1 - cut.stays) * ns
+                    : is_op || (cut.is_cache && reads) ? ns
+                                                       : 0;
     }
     const double rest = decoding > 0 ? 1 - left_out / all : 1;
     after->loader.value =
@@ -114,22 +121,33 @@ static double without_decoding(const leat_facts *f, const leat_facts *after)
 
 double leat_suggest_without_decoding(const leat_facts *f, double share)
 {
-    const struct cut cut = { share, LEAST, 0, false };
+    const struct cut cut = { share, LEAST, 0, 0, false };
     leat_facts *const after = malloc(sizeof *after);
     const double ns = after && leave_out_decoding(f, cut, after) ? without_decoding(f, after) : 0;
     free(after);
     return ns;
 }
 
-/* parted: of the stage that decodes, half may stay. */
-static struct range range_without_decoding(const leat_facts *f, double share, bool parted,
-                                           bool is_cache)
+/* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
+static bool runs_with_others(const leat_facts *f)
 {
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (f->stages[i].does == LEAT_DOES_DECODE_AND_OPS)
+            return true;
+    return false;
+}
+
+/* parted: of the stage that decodes, half may stay. ops: as in a cut. */
+static struct range range_without_decoding(const leat_facts *f, double share, bool parted,
+                                           int32_t ops, bool is_cache)
+{
+    const int32_t known = runs_with_others(f) ? 0 : ops; /* which are in that stage is not known */
     struct range range = { 0, 0, 0 };
     leat_facts *const after = calloc(3, sizeof *after);
-    if (after && leave_out_decoding(f, (struct cut){ share, LEAST, 0, is_cache }, &after[0])) {
-        leave_out_decoding(f, (struct cut){ share, NONE, 0, is_cache }, &after[1]);
-        leave_out_decoding(f, (struct cut){ share, LEAST, parted ? 0.5 : 0, is_cache }, &after[2]);
+    if (after && leave_out_decoding(f, (struct cut){ share, LEAST, 0, ops, is_cache }, &after[0])) {
+        leave_out_decoding(f, (struct cut){ share, NONE, 0, ops, is_cache }, &after[1]);
+        leave_out_decoding(f, (struct cut){ share, LEAST, parted ? 0.5 : 0, known, is_cache },
+                           &after[2]);
         range = range_of(f, without_decoding(f, &after[0]), &after[1], &after[2]);
     }
     free(after);
@@ -170,15 +188,6 @@ void leat_suggest_cache_grow(const leat_suggest_about *about, leat_doctor_sugges
         return;
     say_memory(&place, memory, sizeof memory);
     leat_text(s->why + n, sizeof s->why - n, "; %s", memory);
-}
-
-/* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
-static bool runs_with_others(const leat_facts *f)
-{
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (f->stages[i].does == LEAT_DOES_DECODE_AND_OPS)
-            return true;
-    return false;
 }
 
 void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place,
@@ -226,10 +235,11 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
     const double share = placed ? place.share : 1;
     const bool parted =
         (!placed || place.divides) && runs_with_others(f); /* half of that may stay */
+    const int32_t ops = placed && !(place.divides && runs_with_others(f)) ? place.n_ops : 0;
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
     if ((placed && (place.moves || place.leaves)) ||
-        !advise(f, range_without_decoding(f, share, parted, placed), why, &cache))
+        !advise(f, range_without_decoding(f, share, parted, ops, placed), why, &cache))
         return;
     if (!placed) {
         snprintf(cache.title, sizeof cache.title, "Store decoded pixels instead of pictures");

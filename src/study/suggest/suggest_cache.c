@@ -319,8 +319,10 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
         good &&
         (cache < 0 ? find_map(about, p, &out->leaves) : find_later(about->config, e, cache, p)) &&
         write_change(about->config, e, cache, p, out);
-    if (good)
+    if (good) {
         out->sample_bytes = sample_bytes(about->arm->plan, p);
+        out->n_ops = p->decodes < 0 ? 0 : p->n_cached - p->decodes - 1;
+    }
     good = good && leat_suggest_cache_memory(about, &out->change, out);
     free(p);
     free(e);
