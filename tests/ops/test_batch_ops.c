@@ -402,6 +402,8 @@ TEST(wrong_maps_are_refused)
         { NULL, "[mixup: {label: class}]", NULL, "mixup: there is no tensor 'class' to mix" },
         { NULL, "{tensor: label, ops: [mixup: {label: none}]}", NULL,
           "mixup expects uint8 or float32, got int64[]" },
+        { "{tensor: label, ops: [one_hot: 10]}", "{tensor: label, ops: [mixup]}", NULL,
+          "mixup: 'label' is the tensor that it mixes, and its labels: name that of the samples" },
         { NULL, "[mixup: {label: none}]", "{ranks: 2, rank: 1}",
           "mixup pairs the samples of a whole batch, and with engine.ranks 2 each process has only "
           "its part" },
