@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "fixtures/steady_fixture.h"
+#include "pipeline/build/stage.h"
 #include "pipeline/plan/plan_impl.h"
 
 #define N       90
@@ -379,6 +380,22 @@ TEST(closing_at_any_moment)
         }
         close_loader_and_plan(&loader, &plan);
     }
+}
+
+/* Names are hashed to few streams. Two random ops of one stream would draw the same numbers for a record. */
+TEST(random_ops_have_streams_of_their_own)
+{
+    uint32_t streams[100];
+    size_t n = 0;
+    for (const leat_op *const *op = leat_ops(); *op; op++)
+        if ((*op)->flags & LEAT_OP_RANDOM)
+            streams[n++] = leat_stage_map_stream((*op)->name, 0);
+    for (size_t i = 0; leat_batch_op_at(i); i++)
+        streams[n++] = leat_stage_map_stream(leat_batch_op_at(i)->kind.name, 0);
+    assert_in_range(n, 10, 99);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(streams[i], streams[j]);
 }
 
 /* --- what is refused ---------------------------------------------------------------------------------- */
