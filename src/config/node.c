@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "formats/yaml_text.h"
 #include "nearest.h"
+#include "number.h"
 
 const leat_node *leat_node_find(const leat_node *node, const char *key)
 {
@@ -202,8 +203,10 @@ static void put_text(struct out *out, const char *text)
 static void put_scalar(struct out *out, const char *text)
 {
     const size_t at = out->length < out->size ? out->length : out->size;
-    out->length += leat_yaml_text(text, LEAT_YAML_VALUE, out->size > at ? out->text + at : NULL,
-                                  out->size - at);
+    /* "010" is a text only in quotes: see csv's `default`. */
+    const leat_yaml_kind kind = leat_number_is_ambiguous(text) ? LEAT_YAML_NAME : LEAT_YAML_VALUE;
+    out->length +=
+        leat_yaml_text(text, kind, out->size > at ? out->text + at : NULL, out->size - at);
 }
 
 /* The child with the smallest key above `after` (NULL: the smallest of all). */

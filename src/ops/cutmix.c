@@ -10,6 +10,9 @@
 #include "batch_op.h"
 #include "ops/image/mix.h"
 
+#define MOST_PLANES                                                                                \
+    4 /* a first dimension up to this, before a larger last one, is that of channels */
+
 typedef struct cutmix_draw {
     int32_t x0, y0, x1, y1; /* box from (x0, y0) to before (x1, y1) */
 } cutmix_draw;
@@ -23,6 +26,11 @@ static int check(const void *opts, const leat_shape *in, leat_error *err)
     if (in->rank != 3 || in->dims[0] > INT32_MAX || in->dims[1] > INT32_MAX)
         return leat_fail(err, LEAT_E_CONFIG,
                          "cutmix expects images of height, width, channels, got %s",
+                         leat_shape_text(in, text, sizeof text));
+    if (in->dims[0] <= MOST_PLANES && in->dims[2] > MOST_PLANES)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "cutmix expects images of height, width, channels, but %s has its "
+                         "channels first: leave them last, and put them first in your loop",
                          leat_shape_text(in, text, sizeof text));
     return LEAT_OK;
 }

@@ -21,7 +21,7 @@ static const leat_option options[] = {
     LEAT_OPTION_F32S(normalize_options, mean, "0", -1e6, 1e6,
                      "mean of each channel (uint8 pixels count as 0 to 1), or one for all"),
     LEAT_OPTION_F32S(normalize_options, std, "1", 1e-6, 1e6,
-                     "standard deviation of each channel, or one for all"),
+                     "standard deviation of each channel, in the unit of `mean`, or one for all"),
     LEAT_OPTION_ENUM(normalize_options, dtype, "float32", dtype_names,
                      "element type of the result; rounded to the nearest"),
     LEAT_OPTION_ENUM(normalize_options, layout, "channels_last", layouts,
@@ -49,12 +49,15 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     if (in->dtype != LEAT_U8 && in->dtype != LEAT_F32)
         return leat_fail(err, LEAT_E_CONFIG, "normalize expects uint8 or float32, got %s",
                          leat_shape_text(in, text, sizeof text));
-    for (int32_t i = 0; i < o->mean.n && in->dtype == LEAT_U8; i++)
-        if (o->mean.values[i] > 1)
+    for (int32_t i = 0; i < 2 * n && in->dtype == LEAT_U8; i++) {
+        const leat_f32s *const given = i < n ? &o->mean : &o->std;
+        const float value = given->values[given->n > 1 ? i % n : 0];
+        if (value > 1)
             return leat_fail(err, LEAT_E_CONFIG,
-                             "normalize: uint8 pixels count as 0 to 1, so a mean of %g is none of "
+                             "normalize: uint8 pixels count as 0 to 1, so a %s of %g is none of "
                              "theirs: divide mean and std by 255",
-                             (double)o->mean.values[i]);
+                             i < n ? "mean" : "std", (double)value);
+    }
     const int64_t last = in->rank ? in->dims[in->rank - 1] : 1;
     if (n > 1 && last != n && last != LEAT_UNKNOWN_DIM)
         return leat_fail(err, LEAT_E_CONFIG, "normalize: mean and std are for %d channels, got %s",

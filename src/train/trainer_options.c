@@ -157,7 +157,7 @@ static const leat_option normalize_table[] = {
     LEAT_OPTION_F32S(normalize_options, mean, "0", -1e6, 1e6,
                      "mean of each channel (uint8 pixels count as 0 to 1), or one for all"),
     LEAT_OPTION_F32S(normalize_options, std, "1", 1e-6, 1e6,
-                     "standard deviation of each channel, or one for all"),
+                     "standard deviation of each channel, in the unit of `mean`, or one for all"),
     LEAT_OPTION_END
 };
 
@@ -248,11 +248,11 @@ int leat_trainer_options_normalize(const leat_node *node, const leat_shape *inpu
     for (int32_t c = 0; c < n; c++) {
         const double mean = (double)o.mean.values[o.mean.n > 1 ? c : 0];
         const double std = (double)o.std.values[o.std.n > 1 ? c : 0];
-        if (bytes && mean > 1)
+        if (bytes && (mean > 1 || std > 1))
             return leat_node_fail(node, err, LEAT_E_CONFIG,
-                                  "train.normalize: uint8 pixels count as 0 to 1, so a mean of %g "
+                                  "train.normalize: uint8 pixels count as 0 to 1, so a %s of %g "
                                   "is none of theirs: divide mean and std by 255",
-                                  mean);
+                                  mean > 1 ? "mean" : "std", mean > 1 ? mean : std);
         out->scale[c] = (float)(1.0 / (unit * std));
         out->shift[c] = (float)(-mean / std);
     }

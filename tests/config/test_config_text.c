@@ -93,6 +93,14 @@ TEST(keys_keep_their_order)
     leat_config_close(&config);
 }
 
+/* Without quotes some readers take it for eight, and csv's `default` is refused. */
+TEST(zeros_in_front_keep_their_quotes)
+{
+    leat_config *config = parse("zip: '010'\ncodes: [\"-07\", 0, '0.5', '01a']\n");
+    assert_string_equal(written(config), "zip: \"010\"\ncodes: [\"-07\", 0, 0.5, 01a]\n");
+    leat_config_close(&config);
+}
+
 TEST(a_value_without_a_name_is_refused)
 {
     size_t length;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "fixtures/steady_fixture.h"
+#include "pipeline/build/stage.h"
 #include "pipeline/plan/plan_impl.h"
 
 #define N       90
@@ -381,6 +382,22 @@ TEST(closing_at_any_moment)
     }
 }
 
+/* Names are hashed to few streams. Two random ops of one stream would draw the same numbers for a record. */
+TEST(random_ops_have_streams_of_their_own)
+{
+    uint32_t streams[100];
+    size_t n = 0;
+    for (const leat_op *const *op = leat_ops(); *op; op++)
+        if ((*op)->flags & LEAT_OP_RANDOM)
+            streams[n++] = leat_stage_map_stream((*op)->name, 0);
+    for (size_t i = 0; leat_batch_op_at(i); i++)
+        streams[n++] = leat_stage_map_stream(leat_batch_op_at(i)->kind.name, 0);
+    assert_in_range(n, 10, 99);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(streams[i], streams[j]);
+}
+
 /* --- what is refused ---------------------------------------------------------------------------------- */
 
 TEST(wrong_maps_are_refused)
@@ -402,6 +419,8 @@ TEST(wrong_maps_are_refused)
         { NULL, "[mixup: {label: class}]", NULL, "mixup: there is no tensor 'class' to mix" },
         { NULL, "{tensor: label, ops: [mixup: {label: none}]}", NULL,
           "mixup expects uint8 or float32, got int64[]" },
+        { "{tensor: label, ops: [one_hot: 10]}", "{tensor: label, ops: [mixup]}", NULL,
+          "mixup: 'label' is the tensor that it mixes, and its labels: name that of the samples" },
         { NULL, "[mixup: {label: none}]", "{ranks: 2, rank: 1}",
           "mixup pairs the samples of a whole batch, and with engine.ranks 2 each process has only "
           "its part" },

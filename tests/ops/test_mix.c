@@ -179,6 +179,9 @@ TEST(what_they_refuse)
 {
     leat_error err;
     const leat_shape labels = { LEAT_I64, 3, { 2, 2, 1 } }, flat = { LEAT_F32, 1, { 9 } };
+    const leat_shape planes = { LEAT_F32, 3, { 3, 32, 40 } },
+                     bands = { LEAT_F32, 3, { 32, 40, 12 } };
+    const leat_shape row = { LEAT_U8, 3, { 1, 40, 3 } };
     void *const o = mix_options(&leat_batch_op_mixup, "1", "1");
     assert_int_equal(leat_batch_op_mixup.check(o, &labels, &err), LEAT_E_CONFIG);
     assert_string_equal(err.message, "mixup expects uint8 or float32, got int64[2, 2, 1]");
@@ -186,6 +189,12 @@ TEST(what_they_refuse)
     assert_int_equal(leat_batch_op_cutmix.check(o, &flat, &err), LEAT_E_CONFIG);
     assert_string_equal(err.message,
                         "cutmix expects images of height, width, channels, got float32[9]");
+    assert_int_equal(leat_batch_op_cutmix.check(o, &planes, &err), LEAT_E_CONFIG);
+    assert_string_equal(err.message,
+                        "cutmix expects images of height, width, channels, but float32[3, 32, 40] "
+                        "has its channels first: leave them last, and put them first in your loop");
+    assert_int_equal(leat_batch_op_cutmix.check(o, &bands, &err), LEAT_OK);
+    assert_int_equal(leat_batch_op_cutmix.check(o, &row, &err), LEAT_OK);
     free(o);
 }
 

@@ -82,11 +82,12 @@ TEST(what_is_taken_away)
         { "{map: [" DECODE ", cast, normalize]}, {batch: 2}", "", "" },
         { "{map: [" DECODE ", {scale: 0.5}]}, {map: [cast]}, {batch: 2}", "", "" },
         { "{map: [" DECODE ", cast]}, {padded_batch: 2}", "", "pipeline.map[0].cast- " },
-        { "{map: [" DECODE ", {normalize: {std: 2}}]}, {batch: 2}",
-          "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 2}}]}, {batch: 1}]}\n",
-          "pipeline.map[0].normalize- eval.pipeline.map[0].normalize- train.normalize={std: 2} " },
-        { "{map: [" DECODE ", {normalize: {std: 2}}]}, {batch: 2}",
-          "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 3}}]}, {batch: 1}]}\n", "" },
+        { "{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 2}",
+          "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 1}]}\n",
+          "pipeline.map[0].normalize- eval.pipeline.map[0].normalize- train.normalize={std: "
+          "0.2} " },
+        { "{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 2}",
+          "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 0.3}}]}, {batch: 1}]}\n", "" },
         /* The batches of an evaluation have the same type. */
         { "{map: [" DECODE ", cast]}, {batch: 1}",
           "eval: {pipeline: [{map: {ops: [" DECODE ", cast]}}, {batch: 1}]}\n",

@@ -31,6 +31,14 @@ TEST(normalize_is_the_formula)
     op_expect_refusal("normalize", op_options_of("normalize", "std", "[1, 2]"),
                       (leat_shape){ LEAT_I32, 1, { 4 } },
                       "normalize expects uint8 or float32, got int32[4]");
+    op_expect_refusal("normalize", op_options_of("normalize", "std", "[0.2, 255, 0.2]"),
+                      (leat_shape){ LEAT_U8, 3, { 4, 4, 3 } },
+                      "normalize: uint8 pixels count as 0 to 1, so a std of 255 is none of theirs: "
+                      "divide mean and std by 255");
+    op_expect_refusal("normalize", op_options_of("normalize", "mean", "127"),
+                      (leat_shape){ LEAT_U8, 1, { 4 } },
+                      "normalize: uint8 pixels count as 0 to 1, so a mean of 127 is none of "
+                      "theirs: divide mean and std by 255");
     options = op_options(leat_op_find("normalize"), "mean", "[1, 2, 3]", "std", "[1, 2]", NULL);
     op_expect_refusal("normalize", options, (leat_shape){ LEAT_U8, 3, { 4, 4, 3 } },
                       "normalize: mean has 3 values and std has 2; give as many as there are "

@@ -143,7 +143,8 @@ TEST(what_is_refused)
         { "{mean: [0, 0], std: 1}", "as many as the input has channels: 3" },
         { "{mean: [0, 0, 0], std: [1, 1]}", "mean has 3 values and std has 2" },
         { "{mean: []}", "mean has 0 values" },
-        { "{mean: 127}", "divide mean and std by 255" },
+        { "{mean: 127}", "a mean of 127 is none of theirs: divide mean and std by 255" },
+        { "{std: 255}", "a std of 255 is none of theirs: divide mean and std by 255" },
         { "{std: 0}", "std" },
         { "{means: 0}", "did you mean 'mean'" },
     };

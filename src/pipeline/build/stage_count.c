@@ -50,11 +50,8 @@ static void note_part(leat_build *build, const char *stage)
     const leat_order_step *const steps = build->batch ? order->after : order->before;
     const int32_t last = (build->batch ? order->n_after : order->n_before) - 1;
     bool is_new_each_epoch = false;
-    for (int32_t i = last; i >= 0; i--) {
-        if (steps[i].kind == LEAT_ORDER_REPEAT && steps[i].a == LEAT_ENDLESS)
-            break; /* there is one epoch only */
+    for (int32_t i = last; i >= 0; i--)
         is_new_each_epoch |= steps[i].kind == LEAT_ORDER_SHUFFLE && steps[i].shuffle.reshuffle;
-    }
     if (is_new_each_epoch && steps[last].n_out < steps[last].n_in)
         leat_note_add(build->plan,
                       "%s: keeps different samples in each epoch, as the shuffle before it gives a "

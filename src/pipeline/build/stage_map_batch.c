@@ -51,8 +51,8 @@ static int check_chain(const leat_plan *plan, const leat_chain *chain, const cha
 }
 
 /* Finds the tensor to mix as labels. *out is -1: none. */
-static int find_label(leat_plan *plan, const leat_batch_op *op, const char *label,
-                      const leat_node *entry, int32_t *out, leat_error *err)
+static int find_label(leat_plan *plan, const leat_batch_op *op, const leat_chain *mixed,
+                      const char *label, const leat_node *entry, int32_t *out, leat_error *err)
 {
     char text[96];
     *out = -1;
@@ -64,6 +64,12 @@ static int find_label(leat_plan *plan, const leat_batch_op *op, const char *labe
             entry, err, LEAT_E_CONFIG,
             "%s: there is no tensor '%s' to mix with the samples: name the labels "
             "with `label`, or write label: none",
+            op->kind.name, label);
+    if (chain == mixed)
+        return leat_node_fail(
+            entry, err, LEAT_E_CONFIG,
+            "%s: '%s' is the tensor that it mixes, and its labels: name that of "
+            "the samples, `map: {tensor: NAME, ops: [...]}`, or write label: none",
             op->kind.name, label);
     if (chain->shape.dtype != LEAT_F32)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
@@ -110,8 +116,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return rc;
     if ((rc = op->check(batch_op->options, &chain->shape, &inner)) < 0)
         return leat_node_fail(entry, err, rc, "%s", inner.message);
-    return find_label(plan, op, ((const leat_mix_options *)batch_op->options)->label.text, entry,
-                      &batch_op->label, err);
+    return find_label(plan, op, chain, ((const leat_mix_options *)batch_op->options)->label.text,
+                      entry, &batch_op->label, err);
 }
 
 int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,

@@ -3,6 +3,7 @@
  * stage_on_error.c: the stage `on_error`: reads its policy and limit. The engine's bad_rows.c applies them. */
 #include <string.h>
 
+#include "pipeline/order/bucket.h"
 #include "stage.h"
 
 #define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in 100 samples */
@@ -67,8 +68,10 @@ void leat_stage_on_error_set_limit(leat_plan *plan)
         plan->max_errors = INT64_MAX;
     if (plan->max_errors != LEAT_ERRORS_AUTO)
         return;
-    const double samples =
-        (double)leat_order_epoch_batches(order) * (double)order->batch_size / LIMIT_SHARE;
+    const leat_buckets *const buckets = order->buckets; /* whose batches differ in size */
+    const double rows =
+        buckets ? (double)order->n_samples / (double)buckets->n_batches : (double)order->batch_size;
+    const double samples = (double)leat_order_epoch_batches(order) * rows / LIMIT_SHARE;
     plan->max_errors = samples < LIMIT_LEAST ? LIMIT_LEAST
                        : samples < 9e15      ? (int64_t)samples
                                              : INT64_MAX;

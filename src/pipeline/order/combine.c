@@ -121,6 +121,12 @@ static uint64_t count_in(const leat_combine *combine, const leat_combine_child *
     return n / combine->period * child->weight + low;
 }
 
+static void set_pass(leat_combine *combine, uint64_t n)
+{
+    for (size_t i = 0; i < combine->n_children; i++)
+        combine->children[i].in_pass = count_in(combine, &combine->children[i], n);
+}
+
 static uint64_t length_of_pass(const leat_combine *combine, leat_combine_stop stop, uint64_t count)
 {
     uint64_t shortest = LEAT_ENDLESS, longest = 0;
@@ -156,9 +162,7 @@ int leat_combine_mix(leat_combine *combine, const uint64_t *weights, leat_combin
     fill_period(combine);
     combine->n_elements = length_of_pass(combine, stop, count);
     if (combine->n_elements != LEAT_ENDLESS) /* otherwise there is only one pass */
-        for (size_t i = 0; i < combine->n_children; i++)
-            combine->children[i].in_pass =
-                count_in(combine, &combine->children[i], combine->n_elements);
+        set_pass(combine, combine->n_elements);
     return LEAT_OK;
 }
 
@@ -226,6 +230,49 @@ void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uin
                     purpose, p, epoch);
     *p += child->first;
 }
+
+/* --- an end ------------------------------------------------------------------------------------ */
+
+/* Gives an endless repeat among the steps the passes over its data that *n of their outputs need, at most. Without one
+ * *n becomes the inputs that they need. */
+static bool end_steps(leat_order_step *steps, int32_t n_steps, uint64_t *n)
+{
+    for (int32_t i = n_steps; i-- > 0;) {
+        leat_order_step *const step = &steps[i];
+        if (step->kind == LEAT_ORDER_REPEAT && step->a == LEAT_ENDLESS) {
+            step->a = *n / step->n_in + (*n % step->n_in != 0);
+            return true;
+        }
+        if (step->kind == LEAT_ORDER_SKIP)
+            *n += step->a;
+        else if (step->kind == LEAT_ORDER_SHARD)
+            *n *= step->a;
+        else if (step->kind == LEAT_ORDER_SHUFFLE)
+            *n += 2 * step->shuffle.window;
+    }
+    return false;
+}
+
+void leat_combine_end(leat_order *order, uint64_t n)
+{
+    const uint64_t m = order->samples_per_record;
+    const int32_t at = order->unbatch_step;
+    if (end_steps(order->after, order->n_after, &n))
+        return;
+    n *= order->batch_size ? order->batch_size : 1;
+    if (end_steps(order->before + at, order->n_before - at, &n))
+        return;
+    n = n / m + (n % m != 0);
+    if (end_steps(order->before, at, &n) || !order->combine)
+        return;
+    if (order->combine->kind == LEAT_COMBINE_MIX)
+        set_pass(order->combine, n);
+    for (size_t i = 0; i < order->combine->n_children; i++)
+        if (order->combine->children[i].order.n_samples == LEAT_ENDLESS)
+            leat_combine_end(&order->combine->children[i].order, n);
+}
+
+/* --- what stays the same ----------------------------------------------------------------------- */
 
 bool leat_combine_is_static(const leat_order *order)
 {

@@ -43,7 +43,7 @@ typedef struct leat_combine_child {
     uint64_t first;   /* number of its record 0 */
     uint64_t start;   /* concat: its first position */
     uint64_t weight;  /* mix: elements per period */
-    uint64_t in_pass; /* mix: elements per pass */
+    uint64_t in_pass; /* mix: elements per pass; 0: a pass has no end */
     uint32_t *turns;  /* mix: its places in the period, ascending; points into `places` */
 } leat_combine_child;
 
@@ -105,6 +105,10 @@ leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint
  * purpose: makes the shuffles of different children differ. */
 void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uint32_t purpose,
                        uint64_t *p, uint64_t *epoch);
+
+/* Says that a pass of endless data ends after n elements of its last step. So the next pass goes on: an endless repeat
+ * counts the passes over its data on, as a repeat of a number does, and a mix takes the next elements of its children. */
+void leat_combine_end(leat_order *order, uint64_t n);
 
 /* True: nothing shuffles or repeats inside. Only a mix can make epochs differ. */
 bool leat_combine_is_static(const leat_order *order);

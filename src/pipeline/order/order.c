@@ -14,7 +14,7 @@ void leat_order_init(leat_order *order, uint64_t n_records)
     order->ranks = order->samples_per_record = 1;
 }
 
-void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_combine *combine)
+void leat_order_init_combined(leat_order *order, uint64_t n_records, leat_combine *combine)
 {
     leat_order_init(order, n_records);
     order->combine = combine;
@@ -72,6 +72,8 @@ static int add_step(leat_order *order, const leat_order_step *step, leat_error *
     *added = *step;
     added->n_in = *count;
     *count = added->n_out = count_out(added);
+    if (added->n_in == LEAT_ENDLESS && *count != LEAT_ENDLESS)
+        leat_combine_end(order, *count);
     order->unbatch_scattered |=
         order->samples_per_record > 1 && !order->batch_size && step->kind == LEAT_ORDER_SHUFFLE;
     return LEAT_OK;
@@ -175,7 +177,7 @@ static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm_
             *p = *p * step->a + step->b;
             break;
         case LEAT_ORDER_REPEAT:
-            *epoch = (step->a == LEAT_ENDLESS ? 0 : *epoch * step->a) + *p / step->n_in;
+            *epoch = *epoch * step->a + *p / step->n_in; /* without an end *epoch is 0 */
             *p %= step->n_in;
             break;
         case LEAT_ORDER_FILTER:
@@ -227,14 +229,8 @@ static void find_in_bucket(const leat_order *order, leat_order_cache *cache,
 
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
 {
-    leat_order_place place = { 0 };
     leat_check(order->n_batches > 0 && order->rank < order->ranks);
-    if (order->n_batches == LEAT_ENDLESS) {
-        place.number = b;
-    } else {
-        place.epoch = b / order->n_batches;
-        place.number = b % order->n_batches;
-    }
+    leat_order_place place = { .epoch = b / order->n_batches, .number = b % order->n_batches };
     walk_steps(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
                &place.epoch);
     if (order->buckets)

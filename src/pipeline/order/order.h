@@ -26,7 +26,7 @@ typedef enum leat_order_kind {
     LEAT_ORDER_SKIP,    /* a = count */
     LEAT_ORDER_SHARD,   /* a = count, b = index */
     LEAT_ORDER_SHUFFLE, /* shuffle */
-    LEAT_ORDER_REPEAT,  /* a = count or LEAT_ENDLESS */
+    LEAT_ORDER_REPEAT,  /* a = count or LEAT_ENDLESS, which leat_combine_end() changes */
     LEAT_ORDER_FILTER   /* passing */
 } leat_order_kind;
 
@@ -43,7 +43,7 @@ struct leat_buckets; /* bucket.h */
 
 typedef struct leat_order {
     uint64_t n_records;
-    const struct leat_combine *combine; /* combined sources; NULL: one source. Borrowed */
+    struct leat_combine *combine; /* combined sources; NULL: one source. Borrowed */
     int32_t n_before, n_after;
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
     uint64_t samples_per_record; /* after unbatch; 1 without unbatch */
@@ -60,8 +60,7 @@ typedef struct leat_order {
 /* Starts with n records. Then add steps, the batch, and more steps. */
 void leat_order_init(leat_order *order, uint64_t n_records);
 /* Starts with the elements of combined sources. combine: borrowed. */
-void leat_order_init_combined(leat_order *order, uint64_t n_records,
-                              const struct leat_combine *combine);
+void leat_order_init_combined(leat_order *order, uint64_t n_records, struct leat_combine *combine);
 /* Appends a step; it comes after the batch once leat_order_batch was called. For a shuffle, a is the
  * seed, and b = 1 reshuffles in every epoch. LEAT_E_CONFIG: too many steps, or a global shuffle of
  * endless data. */

@@ -52,6 +52,8 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
 {
     leat_shape at = plan->source->features[chain->feature].shape;
     for (int32_t i = 0; i < n; i++) {
+        if (plan->unbatches && i == chain->unbatch_at)
+            at = leat_shape_part(&at);
         leat_shape to = at;
         chain->ops[i].op->shape(chain->ops[i].options, &at, &to, NULL); /* checked at open */
         at = to;

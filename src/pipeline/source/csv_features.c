@@ -285,7 +285,8 @@ static int read_field(const leat_csv_feature *f, const char *name, const leat_cs
         memcpy(out, &f->missing, leat_dtype_bytes(f->dtype));
         return LEAT_OK;
     }
-    if (n < LEAT_CSV_FIELD && convert(f, text, out))
+    /* A word that `classes` names, too, is that class. */
+    if (n < LEAT_CSV_FIELD && (!missing || f->n_classes) && convert(f, text, out))
         return LEAT_OK;
     if (missing)
         return leat_fail(err, LEAT_E_DATA,

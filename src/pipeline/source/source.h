@@ -138,10 +138,10 @@ struct leat_source {
     char **class_names;
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    char *notes;         /* one line each; NULL: none. Owned */
-    bool seek_complete;  /* every file has a JPEG index (leat_seek) that fits */
-    char seek_note[200]; /* names a JPEG index that does not fit, and why; "": none */
-    const struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
+    char *notes;                  /* one line each; NULL: none. Owned */
+    bool seek_complete;           /* every file has a JPEG index (leat_seek) that fits */
+    char seek_note[200];          /* names a JPEG index that does not fit, and why; "": none */
+    struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
 };
 
 bool leat_source_has_labels(const leat_source *source); /* some feature is int64 */

@@ -170,6 +170,13 @@ TEST(rows_of_buckets)
             leat_builder_stage(b, "bucket_by_length",
                                "{feature: blob, boundaries: [100, 400, 900], sizes: [20, 10, 7]}");
             leat_plan *plan = plan_of_builder(b);
+            /* `auto` counts samples, not as many largest batches. */
+            plan->order.n_batches *= 1000;
+            plan->max_errors = LEAT_ERRORS_AUTO;
+            leat_stage_on_error_set_limit(plan);
+            assert_in_range(plan->max_errors, 10 * N - 1, 10 * N);
+            plan->order.n_batches /= 1000;
+            plan->max_errors = INT64_MAX;
             leat_loader *loader = open_loader(plan, NULL);
             int rc;
             while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {

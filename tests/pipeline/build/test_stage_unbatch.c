@@ -359,6 +359,18 @@ TEST(wrong_uses_are_refused)
     }
 }
 
+TEST(ops_behind_it_have_the_shape_of_a_sample)
+{
+    const setup s = { .before = { { "map", "[jitter]" } }, .after = { { "map", "[jitter]" } } };
+    leat_plan *plan = plan_of(&s);
+    leat_chain_op_info op;
+    assert_int_equal(leat_plan_chain_op(plan, 0, 0, &op), LEAT_OK);
+    assert_true(op.shape.rank == 2 && op.shape.dims[0] == M && op.shape.dims[1] == W);
+    assert_int_equal(leat_plan_chain_op(plan, 0, 1, &op), LEAT_OK);
+    assert_true(op.shape.rank == 1 && op.shape.dims[0] == W);
+    leat_plan_close(&plan);
+}
+
 /* Buckets are made of what is stored, and after unbatch a sample is a part of that. */
 TEST(buckets_of_parts_are_refused)
 {

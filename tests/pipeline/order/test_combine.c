@@ -262,6 +262,42 @@ TEST(interleave_with_endless_children)
     leat_combine_close(&c);
 }
 
+/* Sources without an end, in a pass that a take ends: no pass has an element of an epoch that an earlier one had. */
+TEST(a_take_ends_endless_children)
+{
+    static leat_order_cache cache;
+    for (int kind = 0; kind < 3; kind++) {
+        static bool seen[9][64];
+        leat_combine *c = of_sizes(2, (uint64_t[]){ 4, 5 });
+        leat_order order;
+        size_t bad;
+        memset(seen, 0, sizeof seen);
+        leat_order_add(&c->children[1].order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL);
+        assert_int_equal(
+            kind == 0   ? leat_combine_concat(c, &bad, NULL)
+            : kind == 1 ? leat_combine_interleave(c, 2, 3, &bad, NULL)
+                        : leat_combine_mix(c, (uint64_t[]){ 1, 2 }, LEAT_COMBINE_LONGEST, 0, NULL),
+            LEAT_OK);
+        leat_order_init_combined(&order, 9, c);
+        assert_true(order.n_samples == LEAT_ENDLESS);
+        leat_order_batch(&order, 4, true);
+        leat_order_add(&order, LEAT_ORDER_TAKE, 5, 0, NULL);
+        for (uint64_t b = 0; b < 20; b++) {
+            const leat_order_place place = leat_order_find(&order, &cache, b);
+            for (uint64_t j = 0; j < 4; j++) {
+                uint64_t record, epoch;
+                leat_order_row(&order, &cache, &place, j, &record, &epoch);
+                assert_true(record < 9 && epoch < 64 && !seen[record][epoch]);
+                seen[record][epoch] = true;
+            }
+        }
+        for (uint64_t p = 0, given = 0; kind == 2 && p < 80; p++) /* a mix goes on where it was */
+            if (leat_combine_at(c, p % 20, p / 20).child == 1)
+                expect(c, p % 20, p / 20, 1, given++, 0);
+        leat_combine_close(&c);
+    }
+}
+
 /* Segments are as many as events, whatever the sizes. */
 TEST(large_children_cost_nothing)
 {

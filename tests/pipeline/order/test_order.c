@@ -157,3 +157,62 @@ TEST(endless_data)
     assert_int_equal(record, (1000000007ull * 4 + 3) % 7);
     assert_int_equal(epoch, (1000000007ull * 4 + 3) / 7);
 }
+
+/* An endless repeat with steps behind it, before or behind the batch; ends: a take is the last of them. */
+static void make_endless(leat_order *order, uint64_t c, bool ends)
+{
+    leat_rng rng = leat_rng_make(6, c, 0, 0);
+    const leat_shuffle window = { .seed = 3, .reshuffle = true, .window = 4 };
+    const uint64_t m = 1 + leat_rng_below(&rng, 3), size = 1 + leat_rng_below(&rng, 5);
+    leat_order_init(order, 2 + leat_rng_below(&rng, 20));
+    assert_int_equal(leat_order_add(order, LEAT_ORDER_SHUFFLE, 1, 1, NULL), LEAT_OK);
+    if (c % 4 == 1)
+        leat_order_add(order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL);
+    leat_order_unbatch(order, m);
+    if (c % 4 == 2)
+        leat_order_add(order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL);
+    if (c % 4 == 3)
+        leat_order_batch(order, size, false);
+    if (c % 4 == 3 || c % 4 == 0)
+        leat_order_add(order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL);
+    leat_order_add(order, LEAT_ORDER_SHARD, 2, 1, NULL);
+    assert_int_equal(leat_order_add_shuffle(order, &window, NULL), LEAT_OK);
+    leat_order_add(order, LEAT_ORDER_SKIP, leat_rng_below(&rng, 30), 0, NULL);
+    if (c % 4 == 0)
+        leat_order_batch(order, size, false);
+    if (ends)
+        leat_order_add(order, LEAT_ORDER_TAKE, 1 + leat_rng_below(&rng, 40), 0, NULL);
+    if (c % 4 == 1 || c % 4 == 2)
+        leat_order_batch(order, size, false);
+}
+
+/* Its first epoch is the begin of the data without an end, and no epoch has a sample with the draws of an earlier one. */
+TEST(endless_data_that_a_take_ends)
+{
+    static leat_order_cache cache, plain_cache;
+    static bool seen[22 * 3][2048];
+    for (uint64_t c = 0; c < 400; c++) {
+        leat_order order, plain;
+        make_endless(&order, c, true);
+        make_endless(&plain, c, false);
+        memset(&cache, 0, sizeof cache);
+        memset(&plain_cache, 0, sizeof plain_cache);
+        memset(seen, 0, sizeof seen);
+        assert_true(order.n_batches < 41 && plain.n_batches == LEAT_ENDLESS);
+        for (uint64_t b = 0; b < 4 * order.n_batches; b++) {
+            const leat_order_place place = leat_order_find(&order, &cache, b);
+            for (uint64_t j = 0; j < place.rows; j++) {
+                uint64_t sample, epoch, want, want_epoch;
+                leat_order_row(&order, &cache, &place, j, &sample, &epoch);
+                assert_true(epoch < 2048);
+                assert_false(seen[sample][epoch]);
+                seen[sample][epoch] = true;
+                if (b >= order.n_batches)
+                    continue;
+                const leat_order_place there = leat_order_find(&plain, &plain_cache, b);
+                leat_order_row(&plain, &plain_cache, &there, j, &want, &want_epoch);
+                assert_true(sample == want && epoch == want_epoch);
+            }
+        }
+    }
+}

@@ -252,6 +252,12 @@ TEST(errors_say_what_and_where)
     fails_with("a,b\n1,2\n,2\n", one, LEAT_E_DATA, "is empty: give the feature a `default`");
     fails_with("a,b\n1,2\nNA,2\n", "na: NA, features: {x: a}", LEAT_E_DATA,
                "is the missing value NA: give the feature a `default`");
+    fails_with("a,b\n1,2\n-999,2\n", "na: ['-999'], features: {x: a}", LEAT_E_DATA,
+               "is the missing value -999: give the feature a `default`");
+    fails_with("a,b\n1,2\nnan,2\n", "na: nan, features: {x: a}", LEAT_E_DATA,
+               "is the missing value nan: give the feature a `default`");
+    check_numbers("a,b\nNA,2\n", "na: NA, features: {n: {columns: a, classes: [EU, NA]}}",
+                  (const int64_t[]){ 1 }, 1);
     fails_with("a,b\n1,2\n1\n", one, LEAT_E_DATA, "1 fields where 2 are expected");
     fails_with("a,b\n1,2\n1,2,3\n", one, LEAT_E_DATA, "3 fields where 2 are expected");
     fails_with("a,b\n1,2\n1,2\"\n", one, LEAT_E_DATA,
