@@ -76,8 +76,8 @@ typedef struct leat_loader_options {
  * out      owned by the caller: leat_loader_close()
  * returns  LEAT_OK; LEAT_E_NOMEM; LEAT_E_DEVICE; LEAT_E_IO; LEAT_E_ARGUMENT (also: the state is of another plan; the
  *          message says what differs; or `expect`, as leat_loader_check()); LEAT_E_CONFIG: engine.memory is too small, or
- *          a cache file is of another pipeline; LEAT_E_DATA: it is no cache file, or as leat_loader_check(); LEAT_E_UNSUPPORTED: ops or a cache on a device
- *          that is not given, or the kernel refuses engine.reader */
+ *          a cache file is of another pipeline; LEAT_E_DATA: it is no cache file, or as leat_loader_check();
+ *          LEAT_E_UNSUPPORTED: ops or a cache on a device that is not given, or the kernel refuses engine.reader */
 LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *options,
                               leat_loader **out, leat_error *err);
 
