@@ -93,11 +93,19 @@ static int widen(const void *options, const leat_draw *plan, const leat_view *in
     return LEAT_OK;
 }
 
+static int add_one(const void *options, const leat_draw *plan, const leat_view *in,
+                   const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    for (int64_t i = 0; i < out->shape.dims[0]; i++)
+        ((float *)out->data)[i] = ((const float *)in->data)[i] + 1;
+    return LEAT_OK;
+}
+
 /* An output that is larger than its input is not written over it: the memory behind is of the next op. */
 TEST(an_op_in_place_may_widen)
 {
     static float row[NARROW];
-    const leat_op same = { .name = "same", .shape = same_shape, .apply = copy };
+    const leat_op plus = { .name = "plus", .shape = same_shape, .apply = add_one };
     const leat_op wide = {
         .name = "wide", .flags = LEAT_OP_IN_PLACE, .shape = widen_shape, .apply = widen
     };
@@ -110,9 +118,9 @@ TEST(an_op_in_place_may_widen)
     for (int i = 0; i < NARROW; i++)
         row[i] = (float)i;
     leat_builder_rows(builder, 1, &x, 1);
-    leat_builder_op(builder, &same);
+    leat_builder_op(builder, &plus);
     leat_builder_op(builder, &wide);
-    leat_builder_stage(builder, "map", "[same, wide, same, wide, same, same]");
+    leat_builder_stage(builder, "map", "[plus, wide, plus, wide, plus, plus]");
     leat_builder_stage(builder, "batch", "1");
     assert_int_equal(leat_builder_plan(builder, &plan, &err), LEAT_OK);
     leat_builder_close(&builder);
@@ -120,7 +128,7 @@ TEST(an_op_in_place_may_widen)
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_OK);
     const float *const got = leat_batch_tensor(batch, 0).data;
     for (int i = 0; i < 4 * NARROW; i++)
-        assert_true(got[i] == row[i / 4]);
+        assert_true(got[i] == row[i / 4] + 4);
     leat_batch_release(batch);
     leat_loader_close(&loader);
     leat_plan_close(&plan);
