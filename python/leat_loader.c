@@ -37,12 +37,14 @@ typedef struct loader {
     PyObject *names;        /* of the tensors, a tuple */
     PyObject *references;   /* weak ones to this Loader */
     int hold;
-    bool at_exit; /* the interpreter closed it */
-    run *run;     /* NULL: closed */
-    int64_t pass; /* the newest one */
-    int64_t size; /* its batches; -1: endless */
-    int64_t left; /* those that nobody has asked for */
-    int64_t end;  /* number of the first batch behind it */
+    bool at_exit;                  /* the interpreter closed it */
+    run *run;                      /* NULL: closed */
+    int64_t pass;                  /* the newest one */
+    int64_t size;                  /* its batches; -1: endless */
+    int64_t left;                  /* those that nobody has asked for */
+    int64_t end;                   /* number of the first batch behind it */
+    leat_loader_stats_info before; /* of the runs before this one, together */
+    PyObject *errors;              /* the first of theirs, a list; NULL: none */
 } loader;
 
 static leat_loader *c_loader(PyObject *self)
@@ -93,10 +95,85 @@ static int refuse_next(loader *l, int64_t pass)
     return -1;
 }
 
+/* --- what all runs did ----------------------------------------------------------------------------- */
+
+static void sum_stages(leat_loader_stats_info *s, const leat_loader_stats_info *before)
+{
+    for (int32_t i = 0; i < before->n_stages; i++) {
+        leat_stage_stats *const t = &s->stages[i];
+        const leat_stage_stats *const b = &before->stages[i];
+        t->samples += b->samples;
+        t->busy_ns += b->busy_ns;
+        t->cpu_ns = t->cpu_ns < 0 ? b->cpu_ns : t->cpu_ns + (b->cpu_ns > 0 ? b->cpu_ns : 0);
+        t->bytes_out += b->bytes_out;
+    }
+}
+
+/* Figures of a run, NULL for none, and of those before it. What is no sum is that of the newest. */
+static void sum_stats(const loader *l, leat_loader *newest, leat_loader_stats_info *out)
+{
+    const leat_loader_stats_info *const b = &l->before;
+    leat_loader_stats(newest, out);
+    if (out->n_stages == 0) { /* closed, or of the process that was forked */
+        *out = *b;
+        return;
+    }
+    out->wall_ns += b->wall_ns;
+    out->batches += b->batches;
+    out->samples += b->samples;
+    out->n_copied += b->n_copied;
+    out->n_masked += b->n_masked;
+    out->n_replaced += b->n_replaced;
+    out->bytes_read += b->bytes_read;
+    out->bytes_out += b->bytes_out;
+    out->wait_ns += b->wait_ns;
+    out->busy_ns += b->busy_ns;
+    out->help_ns += b->help_ns;
+    out->sleep_ns += b->sleep_ns;
+    out->cpu_ns += b->cpu_ns;
+    out->memory_peak = b->memory_peak > out->memory_peak ? b->memory_peak : out->memory_peak;
+    sum_stages(out, b);
+}
+
+/* The same of the bad records. NULL with an exception. */
+static PyObject *list_errors(const loader *l, leat_loader *newest)
+{
+    static leat_row_error rows[LEAT_BATCH_ERRORS]; /* [GIL] */
+    PyObject *out = l->errors ? PyList_GetSlice(l->errors, 0, LEAT_BATCH_ERRORS) : PyList_New(0);
+    const int32_t room = LEAT_BATCH_ERRORS - (out ? (int32_t)PyList_Size(out) : 0);
+    const int32_t n = leat_loader_errors(newest, rows, room);
+    for (int32_t i = 0; out && i < n; i++) {
+        const leat_row_error *const r = &rows[i];
+        PyObject *const one = Py_BuildValue(
+            "{sLsLsKsKsKsOsssN}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
+            (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
+            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False,
+            "code", leat_code_name(r->code), "message", leat_py_text(r->message));
+        leat_py_append(&out, one);
+    }
+    return out;
+}
+
+/* Before the end of a run. */
+static void keep_figures(loader *l, const run *r)
+{
+    leat_loader_stats_info sum;
+    PyObject *const errors = list_errors(l, r->loader);
+    sum_stats(l, r->loader, &sum);
+    l->before = sum;
+    if (errors) {
+        Py_XDECREF(l->errors);
+        l->errors = errors;
+    } else {
+        PyErr_Clear(); /* no memory for more of them */
+    }
+}
+
 /* --- runs --------------------------------------------------------------------------------------- */
 
-/* Ends the calls of other threads, then frees. No Loader has it any more. The GIL is released meanwhile. */
-static void close_run(run *r)
+/* Ends the calls of other threads, then frees. No Loader has it any more. The GIL is released meanwhile.
+ * l: that had it, and keeps its figures; NULL: none */
+static void close_run(loader *l, run *r)
 {
     if (!r)
         return;
@@ -106,6 +183,10 @@ static void close_run(run *r)
         while (atomic_load(&r->n_inside))
             nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     }
+    Py_END_ALLOW_THREADS
+    if (l)
+        keep_figures(l, r);
+    Py_BEGIN_ALLOW_THREADS
     leat_loader_close(&r->loader);
     Py_END_ALLOW_THREADS
     free(r);
@@ -186,7 +267,7 @@ static int64_t move(loader *l, const leat_loader_state *state, int64_t first_bat
         return -1;
     const bool is_wanted = PyList_Size(gone) == 0;
     if (!l->run || !is_wanted) { /* or another thread has closed it meanwhile */
-        close_run(opened);
+        close_run(NULL, opened);
         if (is_wanted)
             fail_closed((PyObject *)l);
         else if (!PyErr_Occurred())
@@ -196,7 +277,7 @@ static int64_t move(loader *l, const leat_loader_state *state, int64_t first_bat
     run *const old = l->run;
     l->run = opened;
     const int64_t pass = begin_pass(l, next_batch(opened));
-    close_run(old); /* meanwhile other threads may begin newer ones */
+    close_run(l, old); /* meanwhile other threads may begin newer ones */
     return pass;
 }
 
@@ -207,7 +288,8 @@ static void loader_free(PyObject *self)
     PyTypeObject *const type = Py_TYPE(self);
     loader *const l = (loader *)self;
     PyObject_ClearWeakRefs(self);
-    close_run(l->run);
+    close_run(NULL, l->run);
+    Py_XDECREF(l->errors);
     leat_py_plan_close(&l->plan);
     leat_py_device_leave(l->device);
     Py_XDECREF(l->names);
@@ -359,7 +441,7 @@ static PyObject *loader_close(PyObject *self, PyObject *args)
     run *const r = l->run;
     l->run = NULL;
     l->at_exit = at_exit || l->at_exit;
-    close_run(r);
+    close_run(l, r);
     return Py_NewRef(Py_None);
 }
 
@@ -411,7 +493,7 @@ static PyObject *loader_stats(PyObject *self, PyObject *none)
 {
     leat_loader_stats_info s;
     (void)none;
-    leat_loader_stats(c_loader(self), &s);
+    sum_stats((loader *)self, c_loader(self), &s);
     return Py_BuildValue(
         "{sLsKsKsKsKsKsKsKsLsisssLsLsLsLsLsLsLsN}", "wall_ns", (long long)s.wall_ns, "batches",
         (unsigned long long)s.batches, "samples", (unsigned long long)s.samples, "n_copied",
@@ -426,20 +508,9 @@ static PyObject *loader_stats(PyObject *self, PyObject *none)
 
 static PyObject *loader_errors(PyObject *self, PyObject *none)
 {
-    static leat_row_error rows[LEAT_BATCH_ERRORS]; /* [GIL] */
-    const int32_t n = leat_loader_errors(c_loader(self), rows, LEAT_BATCH_ERRORS);
-    PyObject *out = PyList_New(0);
+    const run *const r = ((loader *)self)->run;
     (void)none;
-    for (int32_t i = 0; out && i < n; i++) {
-        const leat_row_error *const r = &rows[i];
-        PyObject *const one = Py_BuildValue(
-            "{sLsLsKsKsKsOsssN}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
-            (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
-            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False,
-            "code", leat_code_name(r->code), "message", leat_py_text(r->message));
-        leat_py_append(&out, one);
-    }
-    return out;
+    return list_errors((loader *)self, r ? r->loader : NULL);
 }
 
 static PyObject *loader_trace(PyObject *self, PyObject *args)

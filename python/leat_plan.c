@@ -17,14 +17,36 @@ static const char *setting_of(PyObject *given)
     return NULL;
 }
 
-/* Settings are "path=value" strings. */
-static int set_all(leat_config *config, PyObject *settings, leat_error *err)
+/* Of the engine that the pipeline has: a section's own takes the place of the config's. */
+static int set_engine(leat_config *config, const char *section, PyObject *given, leat_error *err)
+{
+    const char *assignment;
+    char path[256] = "engine", first[2] = "";
+    if (!PyArg_ParseTuple(given, "s", &assignment))
+        return LEAT_E_ARGUMENT;
+    if (section) {
+        snprintf(path, sizeof path, "%s.engine", section);
+        leat_config_get(config, path, first, sizeof first, NULL); /* "{": it is there, and a map */
+    }
+    PyObject *const whole =
+        PyUnicode_FromFormat("%s.%s", *first || !section ? path : "engine", assignment);
+    const char *const text = whole ? setting_of(whole) : NULL;
+    const int rc = text ? leat_config_set(config, text, err) : LEAT_E_ARGUMENT;
+    Py_XDECREF(whole);
+    return rc;
+}
+
+/* Settings are "path=value" strings; in a tuple: of the engine. */
+static int set_all(leat_config *config, const char *section, PyObject *settings, leat_error *err)
 {
     const Py_ssize_t n = PyList_Size(settings);
     int rc = n < 0 ? LEAT_E_ARGUMENT : LEAT_OK;
     for (Py_ssize_t i = 0; i < n && rc >= 0; i++) {
-        const char *const text = setting_of(PyList_GetItem(settings, i));
-        rc = text ? leat_config_set(config, text, err) : LEAT_E_ARGUMENT;
+        PyObject *const one = PyList_GetItem(settings, i);
+        const char *const text = PyTuple_Check(one) ? NULL : setting_of(one);
+        rc = text                 ? leat_config_set(config, text, err)
+             : PyTuple_Check(one) ? set_engine(config, section, one, err)
+                                  : LEAT_E_ARGUMENT;
     }
     return rc;
 }
@@ -41,7 +63,7 @@ static int open_plan(leat_py_plan *p, const char *path, const char *text, const 
         path ? leat_config_load(path, &config, &err) : leat_config_parse(text, name, &config, &err);
     Py_END_ALLOW_THREADS
     if (rc >= 0)
-        rc = set_all(config, settings, &err);
+        rc = set_all(config, section, settings, &err);
     if (rc >= 0) {
         Py_BEGIN_ALLOW_THREADS
         rc = leat_plan_open(config, section, &p->plan, &err);

@@ -48,8 +48,8 @@ typedef struct leat_expect {
 /* Checks the classes of all records that are known at open: rows of one tensor without ops, whose source keeps it in
  * memory (idx, npy, cifar, images) or has at most 4 MiB in all (csv). Others are checked when their batch is made.
  * leat_loader_open() calls it; call it for a plan whose loader opens later.
- * expect   only `tensor` and `classes` count
- * returns  LEAT_OK, also if nothing is known, or if on_error is mask or replace; LEAT_E_DATA with the first record of
+ * returns  LEAT_OK, also if nothing is known, or if on_error is mask or replace; LEAT_E_ARGUMENT: a tensor of `expect` is not
+ *          in the plan, or that of the weights is not float32; LEAT_E_DATA with the first record of
  *          the source that takes part and has another class
  * owner    keeps nothing
  * threads  any */
@@ -75,9 +75,9 @@ typedef struct leat_loader_options {
  * options  NULL for defaults
  * out      owned by the caller: leat_loader_close()
  * returns  LEAT_OK; LEAT_E_NOMEM; LEAT_E_DEVICE; LEAT_E_IO; LEAT_E_ARGUMENT (also: the state is of another plan; the
- *          message says what differs); LEAT_E_CONFIG: engine.memory is too small, or a cache file is of another pipeline;
- *          LEAT_E_DATA: it is no cache file, or as leat_loader_check(); LEAT_E_UNSUPPORTED: ops or a cache on a device
- *          that is not given, or the kernel refuses engine.reader */
+ *          message says what differs; or `expect`, as leat_loader_check()); LEAT_E_CONFIG: engine.memory is too small, or
+ *          a cache file is of another pipeline; LEAT_E_DATA: it is no cache file, or as leat_loader_check();
+ *          LEAT_E_UNSUPPORTED: ops or a cache on a device that is not given, or the kernel refuses engine.reader */
 LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *options,
                               leat_loader **out, leat_error *err);
 
@@ -132,9 +132,10 @@ typedef struct leat_batch_info {
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
     int64_t copied_bytes; /* of that copy; without files that the device reads from the host */
     int64_t copy_start_ns,
-        copy_end_ns; /* both 0 without a copy, and until it is done; if is_copy: of the
+        copy_end_ns;           /* both 0 without a copy, and until it is done; if is_copy: of the
                                            copy on the device */
-    int64_t got_ns;  /* leat_loader_next returned it */
+    int64_t got_ns;            /* leat_loader_next returned it */
+    const leat_device *device; /* where its tensors are; NULL: host memory */
     int32_t
         is_copy; /* 1: made because `hold` batches were held (leat_loader_options.beyond_hold) */
 } leat_batch_info;

@@ -40,7 +40,7 @@ typedef struct leat_op_constants {
 } leat_op_constants;
 
 enum {
-    LEAT_OP_IN_PLACE = 1, /* apply allows out->data == in->data */
+    LEAT_OP_IN_PLACE = 1, /* apply allows out->data == in->data, where out is no larger than in */
     LEAT_OP_RANDOM = 2,   /* draw takes random numbers */
     LEAT_OP_KERNEL = 4,   /* the CUDA plugin has a kernel with the same results */
     LEAT_OP_COPY = 8,     /* the output is the input's bytes, of any input with as many bytes */

@@ -132,13 +132,13 @@ typedef struct leat_builder leat_builder;
 typedef struct leat_rows {
     const char *name; /* 1 to 63 bytes, that of no other */
     leat_shape shape; /* of one row */
-    const void *data; /* n_records rows, one after the other */
+    const void *data; /* n_records rows, one after the other, aligned for their type */
 } leat_rows;
 
 /* options: the same YAML as in a config file ("{size: 128}", "128"), NULL for none. Errors of the
  * calls below are kept; leat_builder_plan() returns the first, with the call that made it. */
 LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
-/* `source: {NAME: options}`; either this or leat_builder_rows(). */
+/* `source: {NAME: options}`; either this or leat_builder_rows(), once. */
 LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
 /* Tensors in memory as the source. The list is copied, the data are not. Their names, shapes and values, as they are when
  * the plan is made, decide leat_plan_info.digest; of a tensor larger than 1 MiB the first 64 KiB of 64 rows. */

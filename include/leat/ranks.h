@@ -14,6 +14,7 @@
  *     while ((rc = leat_ranks_agree(ranks, leat_loader_next(loader, &batch, &err), NULL, &err)) == LEAT_OK)
  *         if ((rc = leat_trainer_step(trainer, batch, &err)) < 0)
  *             break;
+ *     // a rank that has a batch when another one fails to get its own releases it: leat_batch_release()
  *
  * On several machines, mpirun or srun starts the processes, and each calls leat_ranks_open_mpi() in place of the first four
  * lines.

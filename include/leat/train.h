@@ -182,8 +182,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  *          change (running statistics of batch_norm may have), unless the message says that the update made them
  *          so: then load saved ones
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
- *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
- *          LEAT_E_DEVICE, LEAT_E_NOMEM
+ *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan, or on
+ *          another device than the trainer; LEAT_E_DEVICE, LEAT_E_NOMEM
  * signals  on the CPU, a handler that may run in this thread during a step needs a stack of its own (sigaltstack() and
  *          SA_ONSTACK): oneDNN lets the stack pointer point into its buffers, and the frame would overwrite them */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
@@ -196,7 +196,8 @@ LEAT_API int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_er
 /* Before the first step: decides the weights of layers with `init: whiten` by all remaining batches of a loader, whose
  * plan leat_trainer_check() takes; masked rows are left out. Otherwise the first batch of training, which may be
  * augmented, decides them. Does nothing if no layer waits for that: leat_trainer_whitens() is 0.
- * returns  LEAT_OK; an error of the loader; LEAT_E_ARGUMENT: a batch of another plan; LEAT_E_DEVICE, LEAT_E_NOMEM
+ * returns  LEAT_OK; an error of the loader; LEAT_E_DATA: it has no images; LEAT_E_ARGUMENT: a batch of another plan, or on
+ *          another device; LEAT_E_DEVICE, LEAT_E_NOMEM
  * owner    the loader stays the caller's */
 LEAT_API int leat_trainer_whiten(leat_trainer *trainer, leat_loader *loader, leat_error *err);
 /* 1: a layer with `init: whiten` has no weights yet, neither by images nor from a file. */

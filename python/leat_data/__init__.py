@@ -174,13 +174,12 @@ class Loader:
 
     def __init__(self, config, to=None, *, device=None, set=None, section=None, hold=3, rank=None, ranks=None):
         self._setup(to, device, hold)
-        settings = dict(set or {})
-        settings.update({f"engine.{key}": value for key, value in _part(rank, ranks).items()})
         if isinstance(config, dict):
             path, text = None, _yaml(config)
         else:
             path, text = _os.fsencode(config), None
-        pairs = [f"{key}={_setting(value)}" for key, value in settings.items()]
+        pairs = [f"{key}={_setting(value)}" for key, value in (set or {}).items()]
+        pairs += [(f"{key}={_setting(value)}",) for key, value in _part(rank, ranks).items()]
         self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold, self._device)
         self._open()
 
@@ -240,7 +239,7 @@ class Loader:
         self._apart(self._core.resume, tuple(state[key].__index__() for key in _STATE))
 
     def stats(self):
-        """What the loader did so far: counts, times, and its stages."""
+        """What the loader did so far, in all its loops: counts, times, and its stages."""
         return self._core.stats()
 
     def errors(self):
@@ -411,6 +410,6 @@ def from_arrays(arrays, *, seed=0, engine=None):
         if isinstance(array, numpy.ma.MaskedArray):
             raise ConfigError(f"array {name!r} is masked: give array.filled(VALUE), and the mask as an array of its own")
         array = numpy.asarray(array)
-        array = numpy.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        array = numpy.require(array, array.dtype.newbyteorder("="), ("C", "A"))
         rows.append((name, array.dtype.name, array.shape[1:], array))
     return Builder(rows, seed, _text(engine), None)

@@ -92,11 +92,12 @@ class _Passes:
 
 
 def _rows(batch):
-    """Samples of a batch: the length of its first tensor; at least 1."""
+    """Samples of a batch: the length of its first tensor, or list of texts; at least 1."""
     if hasattr(batch, "rows"):
         return max(1, batch.rows)
     while isinstance(batch, (dict, list, tuple)) and len(batch):
-        if not isinstance(batch, dict) and not hasattr(batch[0], "__len__") and not hasattr(batch[0], "shape"):
+        if not isinstance(batch, dict) and (isinstance(batch[0], (str, bytes))
+                                            or not (hasattr(batch[0], "__len__") or hasattr(batch[0], "shape"))):
             return len(batch)
         batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
     shape = getattr(batch, "shape", None)

@@ -130,6 +130,7 @@ static leat_node *copy_node(struct copying *c, const leat_node *from)
     node->key = copy_text(c, from->key, &rc);
     node->text = copy_text(c, from->text, &rc);
     node->file = copy_file(c, from->file, &rc);
+    node->elsewhere = copy_text(c, from->elsewhere, &rc);
     node->first = node->next = node->parent = NULL;
     leat_node **end = &node->first;
     for (const leat_node *child = from->first; child && rc == LEAT_OK; child = child->next) {

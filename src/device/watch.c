@@ -315,8 +315,9 @@ typedef struct watch {
     caller *callers[CONNECTIONS];
     int n_callers, n_more;
     int status;
-    bool has_ended;
+    bool has_ended, is_lost; /* lost: somebody else has its status */
     struct rusage usage;
+    struct sigaction child; /* of SIGCHLD, as the caller has it */
 } watch;
 
 /* --- the socket -------------------------------------------------------------------------------- */
@@ -458,6 +459,8 @@ static bool listen_a_moment(watch *w)
 
 static void become(const watch *w, const char *const *arguments, const char *plugin, int tells)
 {
+    if (w->child.sa_handler == SIG_IGN)
+        sigaction(SIGCHLD, &w->child, NULL);
     if (!w->options->unwatched &&
         (setenv(LEAT_WATCH_LIBRARY, plugin, 1) || setenv(LEAT_WATCH_SOCKET, w->socket, 1)))
         _exit(127);
@@ -498,6 +501,7 @@ static void look_whether_ended(watch *w)
     if (ended != w->pid && !(ended < 0 && errno == ECHILD))
         return;
     w->has_ended = true;
+    w->is_lost = ended < 0;
     w->end_ns = leat_clock_ns();
 }
 
@@ -560,12 +564,17 @@ int leat_watch(const char *const *arguments, const leat_watch_options *options,
     if (!arguments || !arguments[0] || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_watch: arguments and out must be given");
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    const struct sigaction standard = { .sa_handler = SIG_DFL };
     struct sigaction interrupt, quit;
     char plugin[4096];
     watch w = { .options = options ? options : &plain, .listens = -1 };
     int rc = w.options->unwatched ? LEAT_OK : leat_device_plugin_path(plugin, sizeof plugin, err);
     if (rc == LEAT_OK)
         rc = open_socket(&w, err);
+    sigaction(SIGCHLD, NULL, &w.child);
+    const bool reaped = w.child.sa_handler == SIG_IGN || w.child.sa_flags & SA_NOCLDWAIT;
+    if (reaped) /* the kernel would keep the program's status to itself */
+        sigaction(SIGCHLD, &standard, NULL);
     if (rc == LEAT_OK)
         rc = start(&w, arguments, plugin, err);
     if (rc == LEAT_OK) {
@@ -576,6 +585,12 @@ int leat_watch(const char *const *arguments, const leat_watch_options *options,
         sigaction(SIGQUIT, &quit, NULL);
         read_all(&w, out);
     }
+    if (reaped)
+        sigaction(SIGCHLD, &w.child, NULL);
+    if (rc == LEAT_OK && w.is_lost)
+        rc = leat_fail(err, LEAT_E_IO,
+                       "how '%.200s' ended is not known: another wait() of this process took it",
+                       arguments[0]);
     close_all(&w);
     return rc;
 }

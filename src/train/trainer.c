@@ -16,6 +16,7 @@
 #include "trainer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
@@ -206,27 +207,34 @@ int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const lea
     return leat_trainer_step_rows(trainer, &all, train, err);
 }
 
-static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
+/* Whether the trainer can read a batch where it is. A simulated device reads none. */
+static bool reaches(const leat_trainer *trainer, leat_batch *batch)
 {
-    const leat_batch_info *const info = leat_batch_get_info(batch);
-    leat_net_rows rows = { .x = leat_batch_tensor(batch, trainer->input_at),
-                           .y = leat_batch_tensor(batch, trainer->target_at),
-                           .valid = leat_batch_valid(batch),
-                           .rows = info->rows,
-                           .n_valid = info->rows - info->n_masked };
-    if (trainer->model.ranks) {
-        rows.all_rows = info->global_rows;
-        rows.first_row = info->first_row;
-    }
-    if (trainer->model.weighted)
-        rows.weights = leat_batch_tensor(batch, trainer->weight_at);
-    return rows;
+    const leat_device *const on = leat_batch_get_info(batch)->device;
+    return on ? !strcmp(on->info.name, trainer->info.device)
+              : trainer->device->table->host_memory || trainer->info.simulated;
 }
 
 int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
                          leat_error *err)
 {
-    *out = rows_of(trainer, batch);
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    if (!reaches(trainer, batch))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "the batch is in memory of %s, and the trainer is on %s: open the loader "
+                         "for the trainer's device",
+                         info->device ? info->device->info.name : "the host", trainer->info.device);
+    *out = (leat_net_rows){ .x = leat_batch_tensor(batch, trainer->input_at),
+                            .y = leat_batch_tensor(batch, trainer->target_at),
+                            .valid = leat_batch_valid(batch),
+                            .rows = info->rows,
+                            .n_valid = info->rows - info->n_masked };
+    if (trainer->model.ranks) {
+        out->all_rows = info->global_rows;
+        out->first_row = info->first_row;
+    }
+    if (trainer->model.weighted)
+        out->weights = leat_batch_tensor(batch, trainer->weight_at);
     return check_rows(trainer, out, err);
 }
 
@@ -326,7 +334,7 @@ static int sync_if_due(leat_trainer *trainer, leat_error *err)
 
 void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch)
 {
-    if (trainer->stream)
+    if (trainer->stream && reaches(trainer, batch))
         leat_batch_release_on(batch, trainer->stream);
     else
         leat_batch_release(batch);
@@ -353,8 +361,8 @@ static int compare_weights(leat_trainer *trainer, int rc, leat_error *err)
 /* The batch is released after the last step is enqueued, and before anything waits for that step. */
 static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
-    const leat_net_rows rows = rows_of(trainer, batch);
-    int rc = check_rows(trainer, &rows, err);
+    leat_net_rows rows;
+    int rc = leat_trainer_rows_of(trainer, batch, &rows, err);
     leat_ranks_batch(trainer->model.ranks, leat_batch_get_info(batch), trainer->compared);
     rc = trainer->model.ranks && !trainer->compared
              ? compare_weights(trainer, rc, err)

@@ -119,10 +119,11 @@ static int evaluate_rows(leat_trainer *trainer, const leat_net_rows *rows, leat_
 static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
     leat_net_rows rows;
-    int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
+    int rc = LEAT_OK;
     leat_ranks_batch(trainer->model.ranks, leat_batch_get_info(batch), false);
-    if (rc == LEAT_OK && leat_batch_get_info(batch)->rows > 0 &&
-        (rc = leat_trainer_rows_of(trainer, batch, &rows, err)) == LEAT_OK)
+    if (leat_batch_get_info(batch)->rows > 0 &&
+        (rc = leat_trainer_rows_of(trainer, batch, &rows, err)) == LEAT_OK &&
+        (rc = leat_batch_wait_on(batch, trainer->stream)) == LEAT_OK)
         rc = evaluate_rows(trainer, &rows, err);
     leat_trainer_give_back(trainer, batch);
     return rc;
@@ -142,6 +143,7 @@ static int next_whole(leat_loader *loader, leat_batch **out, leat_error *err)
               "`engine: {}` in its part of the config, such as `eval`",
               (long long)info->rows, (long long)info->global_rows);
     leat_batch_release(*out);
+    *out = NULL;
     return LEAT_E_ARGUMENT;
 }
 
@@ -149,8 +151,8 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(
                         void *user, leat_error *err)
 {
     leat_ranks *const ranks = trainer->model.ranks;
-    leat_batch *batch;
     for (;;) {
+        leat_batch *batch = NULL;
         int32_t stopped = stop && stop(user);
         int rc = leat_ranks_agree(ranks, LEAT_OK, &stopped, err);
         if (rc == LEAT_OK && stopped)
@@ -159,6 +161,8 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(
             rc = leat_ranks_agree(ranks, next_whole(loader, &batch, err), NULL, err);
         if (rc == LEAT_OK)
             rc = evaluate_batch(trainer, batch, err);
+        else
+            leat_batch_release(batch); /* another rank has none */
         if (rc < 0)
             return rc == LEAT_E_END ? LEAT_OK : rc;
     }

@@ -44,9 +44,10 @@ static int add_rows(leat_trainer *trainer, leat_whiten *whiten, const leat_net_r
 static int add_batch(leat_trainer *trainer, leat_whiten *whiten, leat_batch *batch, leat_error *err)
 {
     leat_net_rows rows;
-    int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
-    if (rc == LEAT_OK && leat_batch_get_info(batch)->rows > 0 &&
-        (rc = leat_trainer_rows_of(trainer, batch, &rows, err)) == LEAT_OK)
+    int rc = LEAT_OK;
+    if (leat_batch_get_info(batch)->rows > 0 &&
+        (rc = leat_trainer_rows_of(trainer, batch, &rows, err)) == LEAT_OK &&
+        (rc = leat_batch_wait_on(batch, trainer->stream)) == LEAT_OK)
         rc = add_rows(trainer, whiten, &rows, err);
     leat_trainer_give_back(trainer, batch);
     return rc;

@@ -258,7 +258,9 @@ int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *
     for (int32_t i = 0; i < whiten->n && rc == LEAT_OK; i++) {
         const patches *const p = &whiten->layers[i];
         if (p->count == 0)
-            continue;
+            return leat_fail(err, LEAT_E_DATA,
+                             "init: whiten: there are no images to decide the weights by, or they "
+                             "are smaller than the layer's kernel");
         rc = backend->read(net, p->layer, 0, LEAT_VALUES_WEIGHT, p->weights, err);
         take_means(p);
         decompose(p);

@@ -361,6 +361,8 @@ static void assert_same(const leat_node *a, const leat_node *b)
     assert_string_equal(a->file, b->file);
     assert_string_equal(a->key ? a->key : "none", b->key ? b->key : "none");
     assert_string_equal(a->text ? a->text : "none", b->text ? b->text : "none");
+    assert_string_equal(a->elsewhere ? a->elsewhere : "none", b->elsewhere ? b->elsewhere : "none");
+    assert_true(!a->elsewhere || a->elsewhere != b->elsewhere);
     const leat_node *x = a->first, *y = b->first;
     for (; x && y; x = x->next, y = y->next)
         assert_same(x, y);
@@ -373,6 +375,8 @@ TEST(a_copy_is_the_same_and_its_own)
     char text[64];
     assert_int_equal(leat_config_parse(config_sample, "sample.yaml", &config, NULL), LEAT_OK);
     assert_int_equal(leat_config_set(config, "pipeline.batch.drop_remainder=true", NULL), LEAT_OK);
+    assert_int_equal(leat_config_set(config, "learning_rate=1", NULL), LEAT_OK);
+    assert_non_null(leat_node_find(leat_config_root(config), "learning_rate")->elsewhere);
     assert_int_equal(leat_config_copy(config, &copy, NULL), LEAT_OK);
     assert_same(leat_config_root(config), leat_config_root(copy));
     assert_int_equal(leat_config_set(copy, "pipeline.prefetch.batches=7", NULL), LEAT_OK);

@@ -114,6 +114,26 @@ TEST(where_there_is_nothing_to_say)
     assert_int_equal(r.exit_code, 3);
 }
 
+/* Where SIGCHLD is ignored, which programs inherit, the kernel would keep how the program ended to itself. */
+TEST(an_ignored_sigchld_hides_no_exit_code)
+{
+    static const char *const fails[] = { "false", NULL };
+    static const char *const looks[] = { "grep", "-q", "^SigIgn:.*[13579bdf][0-9a-f]\\{4\\}$",
+                                         "/proc/self/status", NULL };
+    const leat_watch_options unwatched = { .unwatched = 1 };
+    static leat_watch_result r;
+    struct sigaction now;
+    leat_error why;
+    signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(leat_watch(fails, &unwatched, &r, &why), LEAT_OK);
+    assert_int_equal(r.exit_code, 1);
+    assert_int_equal(leat_watch(looks, &unwatched, &r, &why), LEAT_OK);
+    assert_int_equal(r.exit_code, 0); /* the program has it as it would have it alone */
+    sigaction(SIGCHLD, NULL, &now);
+    assert_true(now.sa_handler == SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
 /* The command's exit code is the program's, and its standard output too. */
 TEST(the_command_says_it)
 {

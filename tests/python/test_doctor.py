@@ -290,7 +290,9 @@ class Doctor(unittest.TestCase):
 
     def test_rows(self):
         x = np.zeros((5, 2))
-        for batch, n in ((x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1),
+        texts = ["one.jpg", "2.jpg", "three.jpg"]
+        for batch, n in ((texts, 3), ([tuple(texts), x[:3]], 3), ({"text": texts, "x": x[:3]}, 3), ([b"1", b"2"], 2),
+                         (x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1),
                          ([], 1), ({}, 1), (x[:0], 1)):
             self.assertEqual(_doctor._rows(batch), n, batch)
 

@@ -248,6 +248,17 @@ class Delivery(unittest.TestCase):
                        leat.from_arrays({"x": X}, engine=engine).batch(BATCH).loader(rank=1)]
             self.assertEqual([(loader.plan["rank"], loader.plan["ranks"]) for loader in loaders], [(1, 2)] * len(loaders))
 
+    def test_a_rank_where_a_section_has_its_own_engine(self):
+        """Which takes the place of the config's."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            del config["engine"]
+            for engine, threads in ({"engine": {"threads": 1}}, 1), ({"engine": {}}, None), ({"engine": None}, 2), ({}, 2):
+                whole = {**config, "engine": {"threads": 2}, "eval": {**config, **engine}}
+                loader = leat.Loader(whole, section="eval", rank=1, ranks=4)
+                self.assertEqual((loader.plan["rank"], loader.plan["ranks"]), (1, 4), engine)
+                self.assertIn(threads, (None, loader.stats()["threads"]))
+
     def test_map_and_tuples(self):
         loader = arrays().map(lambda b: {**b, "z": b["x"] * 2}).map(lambda b: b["z"].sum())
         self.assertEqual(len(loader), N)
@@ -439,6 +450,19 @@ class Memory(unittest.TestCase):
             for batch in loader:
                 np.testing.assert_array_equal(batch.valid, [0, 0, 0])
             self.assertEqual(len(loader.errors()), 6)
+            start = loader.state_dict()
+            for n in range(1, 3):  # loops that are left early; the second begins in another run
+                next(iter(loader))
+                self.assertEqual(len(loader.errors()), 6 + 3 * n)
+                self.assertEqual((loader.stats()["n_masked"], loader.stats()["batches"]), (6 + 3 * n, 2 + n))
+            loader.load_state_dict(start)
+            list(loader)
+            busy = sum(s["busy_ns"] for s in loader.stats()["stages"])
+            for _ in range(2):
+                self.assertEqual([e["epoch"] for e in loader.errors()], [0] * 6 + [1] * 3 + [2] * 3 + [1] * 6)
+                self.assertEqual(loader.stats()["samples"], 18)
+                self.assertGreaterEqual(sum(s["busy_ns"] for s in loader.stats()["stages"]), busy)
+                loader.close()
 
 
 class Batches(unittest.TestCase):
@@ -577,7 +601,7 @@ class Errors(unittest.TestCase):
             loader.state_dict()
         with self.assertRaisesRegex(ValueError, "closed"):
             loader.trace("x.json")
-        self.assertEqual(loader.stats()["batches"], 0)
+        self.assertEqual(loader.stats()["batches"], 1)
         self.assertEqual(loader.errors(), [])
 
     def test_arrays_that_do_not_fit(self):
@@ -591,6 +615,15 @@ class Errors(unittest.TestCase):
 
     def test_what_is_imported_late_is_listed(self):
         self.assertLess(set(leat.__all__), set(dir(leat)))
+
+    def test_arrays_that_are_not_aligned(self):
+        """C's loops over numbers need it: such an array is copied."""
+        odd = np.frombuffer(b"-" + X.tobytes(), X.dtype, offset=1).reshape(X.shape)
+        self.assertFalse(odd.flags.aligned)
+        built = leat.from_arrays({"x": odd, "y": X})
+        self.assertEqual([row[3].flags.aligned for row in built._arrays], [True, True])
+        self.assertTrue(np.shares_memory(built._arrays[1][3], X))
+        np.testing.assert_array_equal(next(iter(built.batch(ROWS).loader("numpy")))["x"], X)
 
     def test_arrays_without_names(self):
         for wrong in ([X], (X, Y), X, None, {1: X}):

@@ -5,6 +5,7 @@
 #include "fixtures/train_fixture.h"
 
 #include <math.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,12 +33,11 @@ typedef struct pipeline {
     fixture f;
 } pipeline;
 
-/* ranks: of which this is the first. */
-static leat_plan *plan_of_rank(int prefetch, bool shuffle, int ranks)
+static leat_plan *plan_of_rank(int prefetch, bool shuffle, int rank, int ranks)
 {
     leat_builder *builder = leat_builder_open();
     char text[64];
-    snprintf(text, sizeof text, "{rank: 0, ranks: %d}", ranks);
+    snprintf(text, sizeof text, "{rank: %d, ranks: %d}", rank, ranks);
     leat_builder_engine(builder, text);
     const leat_rows rows[] = {
         { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
@@ -55,7 +55,7 @@ static leat_plan *plan_of_rank(int prefetch, bool shuffle, int ranks)
 
 static leat_plan *make_plan(int prefetch, bool shuffle)
 {
-    return plan_of_rank(prefetch, shuffle, 1);
+    return plan_of_rank(prefetch, shuffle, 0, 1);
 }
 
 static void pipeline_open(pipeline *p, const char *train, int prefetch)
@@ -145,7 +145,7 @@ TEST(a_share_of_each_batch_is_not_evaluated)
     leat_metrics metrics;
     pipeline_open(&p, on_cpu, 2);
     leat_plan_close(&p.plan);
-    p.plan = plan_of_rank(2, false, 2);
+    p.plan = plan_of_rank(2, false, 0, 2);
     leat_loader *loader = loader_of(&p, 1);
     assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
                      LEAT_E_ARGUMENT);
@@ -154,6 +154,51 @@ TEST(a_share_of_each_batch_is_not_evaluated)
     assert_non_null(strstr(p.f.err.message, "rank 0 of 2: write `engine: {}` in its part"));
     leat_loader_close(&loader); /* its batch was released */
     pipeline_close(&p);
+}
+
+/* Where one rank gets no batch, the others give theirs back. Returns whether this one did. */
+static bool evaluation_holds_nothing(leat_ranks *ranks, int rank)
+{
+    leat_batch *batch = NULL;
+    leat_metrics metrics;
+    pipeline p = { .plan = plan_of_rank(0, false, rank, 2) };
+    leat_plan *whole = make_plan(0, false);
+    leat_loader *loader = NULL;
+    bool good = leat_ranks_join(ranks, rank, &p.f.err) == LEAT_OK &&
+                leat_config_parse("train: {micro_batches: 2, model: [dense: 3], loss: "
+                                  "softmax_cross_entropy}",
+                                  "test.yaml", &p.f.config, &p.f.err) == LEAT_OK &&
+                leat_device_open("cpu", &p.f.device, &p.f.err) == LEAT_OK &&
+                leat_trainer_open_ranks(p.f.config, p.plan, p.f.device, ranks, &p.f.trainer,
+                                        &p.f.err) == LEAT_OK &&
+                leat_loader_open(whole, NULL, &loader, &p.f.err) == LEAT_OK;
+    if (rank > 0)
+        leat_loader_cancel(loader);
+    good =
+        good && leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err) == LEAT_E_CANCELED;
+    if (rank == 0)
+        good = good && leat_loader_next(loader, &batch, &p.f.err) == LEAT_OK;
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&whole);
+    pipeline_close(&p);
+    leat_ranks_close(&ranks);
+    return good;
+}
+
+TEST(an_evaluation_that_fails_elsewhere_holds_no_batch)
+{
+    leat_ranks *ranks;
+    leat_error err;
+    int status;
+    assert_int_equal(leat_ranks_open(2, &ranks, &err), LEAT_OK);
+    const pid_t other = fork();
+    const bool good = evaluation_holds_nothing(ranks, other == 0);
+    if (other == 0)
+        _exit(good ? 0 : 1);
+    assert_true(good);
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_int_equal(status, 0);
 }
 
 TEST(learns_from_a_loader)
@@ -398,6 +443,33 @@ TEST(a_wrong_label_gives_the_batch_back)
     if (rc == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_close(&loader);
+    pipeline_close(&p);
+}
+
+/* The CPU would read a batch of which the copy may not have come. */
+TEST(a_batch_on_another_device_is_refused)
+{
+    pipeline p;
+    leat_device *sim;
+    leat_loader *loader;
+    leat_batch *batch;
+    leat_metrics metrics;
+    float out[BATCH * 3];
+    pipeline_open(&p, on_cpu, 2);
+    assert_int_equal(leat_device_open("sim", &sim, &p.f.err), LEAT_OK);
+    const leat_loader_options options = { .device = sim };
+    assert_int_equal(leat_loader_open(p.plan, &options, &loader, &p.f.err), LEAT_OK);
+    assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_predict(p.f.trainer, batch, out, &p.f.err), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_trainer_step(p.f.trainer, batch, &p.f.err), LEAT_E_ARGUMENT);
+    assert_non_null(
+        strstr(p.f.err.message, "the batch is in memory of sim, and the trainer is on cpu"));
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
+                     LEAT_E_ARGUMENT);
+    assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK); /* nothing is held */
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_device_close(&sim);
     pipeline_close(&p);
 }
 

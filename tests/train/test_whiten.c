@@ -158,6 +158,27 @@ TEST(without_a_loader_the_first_batch_decides)
     leat_plan_close(&plan);
 }
 
+/* The first batch of training then still decides. */
+TEST(a_loader_without_images_decides_nothing)
+{
+    leat_plan *plan = open_plan("60", 1);
+    fixture f;
+    open_trainer(&f, plan, "cpu");
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &f.err), LEAT_OK);
+    assert_int_equal(leat_loader_next(loader, &batch, &f.err), LEAT_OK);
+    leat_batch_release(batch);
+    assert_int_equal(leat_trainer_whiten(f.trainer, loader, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "no images to decide the weights by"));
+    assert_int_equal(leat_trainer_whitens(f.trainer), 1);
+    leat_loader_close(&loader);
+    step(&f, plan);
+    assert_int_equal(leat_trainer_whitens(f.trainer), 0);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
 /* A second call, and a simulated device, which has no weights, do nothing. Batches of other shapes are refused, and
  * leave the weights undecided. */
 TEST(only_what_waits_is_whitened)

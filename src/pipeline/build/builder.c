@@ -68,9 +68,21 @@ static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char 
         free(more);
 }
 
+/* A call would take the place of the source, or be ignored beside it. */
+static bool has_source(leat_builder *builder, const char *call)
+{
+    if (!builder->source.bytes && !builder->n_rows)
+        return false;
+    leat_fail(first_error(builder), LEAT_E_ARGUMENT,
+              "%s: the builder has a source: call leat_builder_source() or leat_builder_rows(), "
+              "once (all tensors are one list)",
+              call);
+    return true;
+}
+
 void leat_builder_source(leat_builder *builder, const char *name, const char *options)
 {
-    if (!builder)
+    if (!builder || has_source(builder, "leat_builder_source"))
         return;
     if (!name)
         leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_source: name must be given");
@@ -81,7 +93,7 @@ void leat_builder_source(leat_builder *builder, const char *name, const char *op
 void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                        int32_t n_rows)
 {
-    if (!builder)
+    if (!builder || has_source(builder, "leat_builder_rows"))
         return;
     if (!rows || n_rows < 1 || n_rows > LEAT_MAX_FEATURES) {
         leat_fail(first_error(builder), LEAT_E_ARGUMENT,

@@ -102,8 +102,11 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
 
 /* The op refuses its input or its options. */
 static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_node *entry, int rc,
-                      const leat_error *inner, leat_error *err)
+                      leat_error *inner, leat_error *err)
 {
+    if (!inner->message[0])
+        leat_fail(inner, rc, "it failed with code %d and no message", rc);
+    rc = leat_plan_op_code(rc, LEAT_E_CONFIG);
     const bool named = !strncmp(inner->message, op->name, strlen(op->name));
     const bool undecoded = chain->n_ops == 1 && chain->shape.dtype == LEAT_U8 &&
                            chain->shape.rank == 1 && chain->shape.dims[0] == LEAT_UNKNOWN_DIM &&
@@ -150,7 +153,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
 {
     const char *name;
     const leat_node *given;
-    leat_error inner;
+    leat_error inner = { 0 };
     leat_shape shape;
     char what[80];
     int rc = leat_node_named(entry, "op", &name, &given, err);

@@ -213,6 +213,12 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
     return plan->whole ? plan->whole : plan;
 }
 
+/* The error code of an op. A user's op may return anything, but LEAT_E_END and the like mean something to the engine. */
+static inline int leat_plan_op_code(int rc, int otherwise)
+{
+    return rc <= LEAT_E_NOMEM && rc >= LEAT_E_INTERNAL ? rc : otherwise;
+}
+
 /* Adds something that the user of the plan should know but that is no error: "shuffle: ...". A note
  * that exists already is not added again. After LEAT_MAX_NOTES, or without memory, it is left out. */
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);

@@ -75,6 +75,7 @@ void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
         .first_row = (int64_t)slot->place.first_row,
         .digest = slot->digest,
         .ready_ns = slot->ready_ns,
+        .device = batch->loader->device,
     };
 }
 

@@ -35,7 +35,7 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
         long long got;
     } values[] = {
         { o->epochs < -1, "epochs is -1 or more", o->epochs },
-        { o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST,
+        { !o->state && (o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST),
           "first_batch is 0 to 4611686018427387904", o->first_batch },
         { o->hold < 0 || o->hold > 1 << 20, "hold is 0 to 1048576", o->hold },
         { o->beyond_hold != 0 && o->beyond_hold != 1, "beyond_hold is 0 or 1", o->beyond_hold },

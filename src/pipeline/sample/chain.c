@@ -20,12 +20,13 @@ static bool is_last(const leat_sample *s, int32_t i)
            !(s->plan->unbatches && chain->unbatch_at == chain->n_host);
 }
 
-/* Memory for the output of op i: the row, its input, or new scratch. NULL: no scratch is left. */
+/* Memory for the output of op i: the row, its input if it is no larger, or new scratch. NULL: no scratch is left. */
 static void *destination(const leat_sample *s, int32_t i, size_t bytes)
 {
     if (is_last(s, i))
         return s->row;
-    if (s->owned && s->chain->ops[i].op->flags & LEAT_OP_IN_PLACE)
+    if (s->owned && s->chain->ops[i].op->flags & LEAT_OP_IN_PLACE &&
+        bytes <= (size_t)leat_shape_bytes(&s->view.shape))
         return s->view.data;
     return leat_scratch_take(s->worker->scratch, bytes);
 }
@@ -123,20 +124,12 @@ static int run_fused(leat_sample *s, leat_error *err)
     return rc;
 }
 
-/* The error code of an op. A user's op may return anything, but LEAT_E_END and the like mean something to
- * the engine. */
-static int code_of(int rc)
-{
-    const bool is_known = rc <= LEAT_E_NOMEM && rc >= LEAT_E_INTERNAL;
-    return is_known ? rc : LEAT_E_DATA;
-}
-
 /* Puts the op's name before the message, unless it begins with that. */
 static int blame(const leat_sample *s, int32_t i, int rc, leat_error *err)
 {
     if (err && !err->message[0])
         leat_fail(err, rc, "it failed with code %d and no message", rc);
-    rc = code_of(rc);
+    rc = leat_plan_op_code(rc, LEAT_E_DATA);
     const char *const op = s->chain->ops[i].op->name;
     const size_t n = strlen(op);
     if (err)

@@ -136,9 +136,26 @@ static bool takes_part(const leat_plan *plan, uint64_t record, leat_bitset **rec
     return *records && leat_bitset_has(*records, record);
 }
 
+static int check_tensors(const leat_expect *expect, const leat_plan *plan, leat_error *err)
+{
+    const int32_t n = plan->n_tensors, weights = expect->weights;
+    if (expect->classes < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "expect: classes is 0 or more; got %lld",
+                         (long long)expect->classes);
+    if (expect->classes && (expect->tensor < 0 || expect->tensor >= n))
+        return leat_fail(err, LEAT_E_ARGUMENT, "expect: tensor is 0 to %d; got %d", n - 1,
+                         expect->tensor);
+    if (weights < 0 || weights > n ||
+        (weights && plan->tensors[weights - 1].shape.dtype != LEAT_F32))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "expect: weights is 1 + the index of a float32 tensor, or 0; got %d",
+                         weights);
+    return LEAT_OK;
+}
+
 static bool is_known(const leat_expect *expect, const leat_plan *plan)
 {
-    if (expect->classes <= 0 || expect->tensor < 0 || expect->tensor >= plan->n_chains)
+    if (!expect->classes || expect->tensor >= plan->n_chains)
         return false;
     const leat_chain *const chain = &plan->chains[expect->tensor];
     return chain->n_ops == 0 && !chain->pad.on && !plan->unbatches && !plan->n_batch_ops &&
@@ -148,6 +165,9 @@ static bool is_known(const leat_expect *expect, const leat_plan *plan)
 int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_error *err)
 {
     leat_scratch *scratch;
+    const int checked = check_tensors(expect, plan, err);
+    if (checked < 0)
+        return checked;
     if (!is_known(expect, plan) ||
         leat_scratch_open_within(&scratch, SCRATCH_FIRST, SCRATCH_MOST, NULL) < 0)
         return LEAT_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_user_op.c: ops that a C program adds to a pipeline: what is taken, and what is refused with which
+ * test_user_op.c: ops and sources that a C program gives to a builder: what is taken, and what is refused with which
  * words. */
 #include "fixtures/unit.h"
 #include "leat/leat.h"
@@ -21,6 +21,12 @@ static int copy(const void *options, const leat_draw *plan, const leat_view *in,
 static int refuse_all(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     return leat_fail(err, LEAT_E_CONFIG, "wants something else");
+}
+
+static int refuse_at_end(const void *options, const leat_shape *in, leat_shape *out,
+                         leat_error *err)
+{
+    return LEAT_E_END;
 }
 
 static int build_with(const leat_op *op, const char *map, uint64_t n, leat_plan **plan,
@@ -62,6 +68,90 @@ TEST(ops_of_the_user)
     assert_non_null(strstr(err.message, "op 'same' has no shape function"));
     assert_int_equal(build_with(&refusing, "never", 4, &plan, &err), LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "op 'never': wants something else"));
+    const leat_op mute = { .name = "mute", .shape = refuse_at_end, .apply = copy };
+    assert_int_equal(build_with(&mute, "mute", 4, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "op 'mute': it failed with code "));
+    assert_non_null(strstr(err.message, "and no message"));
     assert_int_equal(build_with(NULL, NULL, 0, &plan, &err), LEAT_E_DATA);
     assert_string_equal(err.message, "the source has no records");
+}
+
+enum { NARROW = 64 };
+
+static int widen_shape(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    *out = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 2 * in->dims[0] });
+    return LEAT_OK;
+}
+
+/* From the last value backwards, so that it may write over its input. */
+static int widen(const void *options, const leat_draw *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    for (int64_t i = out->shape.dims[0]; i-- > 0;)
+        ((float *)out->data)[i] = ((const float *)in->data)[i / 2];
+    return LEAT_OK;
+}
+
+static int add_one(const void *options, const leat_draw *plan, const leat_view *in,
+                   const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    for (int64_t i = 0; i < out->shape.dims[0]; i++)
+        ((float *)out->data)[i] = ((const float *)in->data)[i] + 1;
+    return LEAT_OK;
+}
+
+/* An output that is larger than its input is not written over it: the memory behind is of the next op. */
+TEST(an_op_in_place_may_widen)
+{
+    static float row[NARROW];
+    const leat_op plus = { .name = "plus", .shape = same_shape, .apply = add_one };
+    const leat_op wide = {
+        .name = "wide", .flags = LEAT_OP_IN_PLACE, .shape = widen_shape, .apply = widen
+    };
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ NARROW }), row };
+    leat_builder *builder = leat_builder_open();
+    leat_plan *plan;
+    leat_loader *loader;
+    leat_batch *batch;
+    leat_error err;
+    for (int i = 0; i < NARROW; i++)
+        row[i] = (float)i;
+    leat_builder_rows(builder, 1, &x, 1);
+    leat_builder_op(builder, &plus);
+    leat_builder_op(builder, &wide);
+    leat_builder_stage(builder, "map", "[plus, wide, plus, wide, plus, plus]");
+    leat_builder_stage(builder, "batch", "1");
+    assert_int_equal(leat_builder_plan(builder, &plan, &err), LEAT_OK);
+    leat_builder_close(&builder);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_OK);
+    assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_OK);
+    const float *const got = leat_batch_tensor(batch, 0).data;
+    for (int i = 0; i < 4 * NARROW; i++)
+        assert_true(got[i] == row[i / 4] + 4);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+TEST(a_builder_has_one_source)
+{
+    static const float values[4];
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 0, NULL), values };
+    for (int first = 0; first < 2; first++)
+        for (int second = 0; second < 2; second++) {
+            leat_builder *builder = leat_builder_open();
+            leat_plan *plan;
+            leat_error err;
+            for (int call = 0; call < 2; call++)
+                if (call ? second : first)
+                    leat_builder_rows(builder, 4, &x, 1);
+                else
+                    leat_builder_source(builder, "npy", "{files: no.npy, name: x}");
+            leat_builder_stage(builder, "batch", "2");
+            assert_int_equal(leat_builder_plan(builder, &plan, &err), LEAT_E_ARGUMENT);
+            assert_non_null(strstr(err.message, second ? "leat_builder_rows: the builder has"
+                                                       : "leat_builder_source: the builder has"));
+            leat_builder_close(&builder);
+        }
 }

@@ -260,6 +260,61 @@ TEST(the_largest_first_batch)
     free(rows);
 }
 
+/* With a state first_batch does not count. */
+TEST(a_state_comes_before_the_first_batch)
+{
+    const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
+    float *rows = make_rows(100);
+    leat_plan *plan = plan_of(&s, rows);
+    leat_loader_state at;
+    leat_loader *loader = open_loader(plan, &(leat_loader_options){ .first_batch = 3 });
+    leat_loader_get_state(loader, &at);
+    leat_loader_close(&loader);
+    loader = open_loader(plan, &(leat_loader_options){ .state = &at, .first_batch = -1 });
+    leat_loader_get_state(loader, &at);
+    assert_int_equal(at.next_batch, 3);
+    close_loader_and_plan(&loader, &plan);
+    free(rows);
+}
+
+/* What could hold of no row is refused: it would check nothing. */
+TEST(what_is_expected_is_of_the_plan)
+{
+    static const float x[4];
+    static const int64_t y[4] = { 0, 1, 2, 3 };
+    const leat_rows rows[] = { { "x", leat_shape_make(LEAT_F32, 0, NULL), x },
+                               { "y", leat_shape_make(LEAT_I64, 0, NULL), y } };
+    static const struct {
+        leat_expect expect;
+        const char *says; /* NULL: it is taken */
+    } cases[] = {
+        { { .tensor = 1, .classes = 4, .weights = 1, .finite = 1 }, NULL },
+        { { .tensor = 7 }, NULL },
+        { { .tensor = 2, .classes = 4 }, "tensor is 0 to 1; got 2" },
+        { { .tensor = -1, .classes = 4 }, "tensor is 0 to 1; got -1" },
+        { { .tensor = 1, .classes = -1 }, "classes is 0 or more; got -1" },
+        { { .weights = 3 }, "a float32 tensor, or 0; got 3" },
+        { { .weights = 2 }, "a float32 tensor, or 0; got 2" },
+        { { .weights = -1 }, "a float32 tensor, or 0; got -1" },
+    };
+    leat_builder *builder = leat_builder_open();
+    leat_builder_rows(builder, 4, rows, 2);
+    leat_builder_stage(builder, "batch", "2");
+    leat_plan *plan = plan_of_builder(builder);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_loader_options options = { .expect = cases[i].expect };
+        leat_loader *loader;
+        leat_error err = { 0 };
+        const int wanted = cases[i].says ? LEAT_E_ARGUMENT : LEAT_OK;
+        if (leat_loader_check(plan, &options.expect, &err) != wanted ||
+            leat_loader_open(plan, &options, &loader, &err) != wanted ||
+            (wanted && !strstr(err.message, cases[i].says)))
+            fail_msg("case %zu: %s", i, err.message);
+        leat_loader_close(&loader);
+    }
+    leat_plan_close(&plan);
+}
+
 TEST(an_error_comes_in_its_place_and_stays)
 {
     float *rows = make_rows(100);
