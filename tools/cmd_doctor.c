@@ -82,7 +82,7 @@ static double figure(const leat_doctor_result *r, const char *name)
         { "idle", 1 - r->shares[LEAT_SHARE_BUSY] },
         { "step_ms", r->measured_step_ms },
         { "samples_per_s", r->samples_per_s.value },
-        { "gain", r->n_suggestions ? r->suggestions[0].gain : 0 },
+        { "gain", r->n_suggestions ? leat_doctor_gain(r->suggestions) : 0 },
         { "cores_taken", r->cores_taken },
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
@@ -312,7 +312,8 @@ const leat_command leat_command_doctor = {
         "Keras and JAX), and leat waits that long in its place. The step counts as a device of its "
         "own, which needs none of the loader's cores.\n\n"
         "--fail-if is for scripts. Figures: " FIGURES " (all but the last four are shares of the "
-        "time, 0.1 or 10%; the gain is that of the best suggestion, and 0 if other programs used "
+        "time, 0.1 or 10%; the gain is that of the first suggestion, as measured with --verify, "
+        "and 0 if other programs used "
         "the CPU, as nothing is tried then). If one of them holds, the exit code names the "
         "verdict: " LEAT_VERDICT_LIST(VERDICT_CODE) "and otherwise it is 0; 1 and 2 are errors.\n\n"
                                                     "--devices A,B measures the step alone on two "

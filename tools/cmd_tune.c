@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "doctor/doctor_report.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/whole_file.h"
@@ -148,8 +149,11 @@ static void print_result(const leat_tune_result *result)
         printf("\n%s samples/s instead of %s with\n",
                leat_figure_rate(result->samples_per_s.value).text,
                leat_figure_rate(result->baseline.value).text);
-    for (int32_t i = 0; i < result->n_set; i++)
-        printf("  --set %s\n", result->set[i]);
+    for (int32_t i = 0; i < result->n_set; i++) {
+        char text[LEAT_SETTING_SHELL(sizeof result->set[0])] = "";
+        leat_setting_shell(result->set[i], text, sizeof text);
+        printf(" %s\n", text);
+    }
     leat_terminal_say(
         0, "\nnot tried: what changes the batches or needs more memory or disk, such as a `cache`, "
            "`batch.size` or stored pixels; `leat doctor` tells which of them would help");

@@ -81,8 +81,8 @@ typedef struct leat_whatif_result {
  * cores work, times the threads. So it is assumed that more cores scale as well as these do, and that memory
  * and storage keep up.
  * options  NULL for defaults
- * returns  LEAT_OK; LEAT_E_ARGUMENT, also for the device "cpu", whose steps take the workers' cores; or the
- *          first error
+ * returns  LEAT_OK; LEAT_E_ARGUMENT, also for the device "cpu", whose steps take the workers' cores;
+ *          LEAT_E_UNSUPPORTED: the pipeline has a `cache`, or no prefetch; or the first error
  * threads  one study at a time, because they would disturb each other */
 LEAT_API int leat_whatif(const leat_config *config, const leat_whatif_options *options,
                          leat_whatif_result *out, leat_error *err);
@@ -120,7 +120,8 @@ typedef struct leat_whatif_ranks_result {
  * are simulated, and as fast as it is (leat_ranks_open_simulated()). So nobody is late, and how long a switch, a slower
  * machine or shared storage holds them up is not in it.
  * options  NULL for defaults
- * returns  LEAT_OK; or the first error, as leat_trainer_open_ranks() has it
+ * returns  LEAT_OK; LEAT_E_UNSUPPORTED: the pipeline has a `cache`; or the first error, as leat_trainer_open_ranks() has
+ *          it
  * threads  one study at a time */
 LEAT_API int leat_whatif_ranks(const leat_config *config, const leat_whatif_ranks_options *options,
                                leat_whatif_ranks_result *out, leat_error *err);

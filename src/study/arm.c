@@ -77,6 +77,9 @@ static void read_config(leat_arm *arm)
     char text[32] = "0";
     leat_config_get(arm->config, "train.sync_every", text, sizeof text, NULL);
     arm->sync_every = (int32_t)strtol(text, NULL, 10);
+    strcpy(text, "1");
+    leat_config_get(arm->config, "train.accumulate", text, sizeof text, NULL);
+    arm->accumulate = (int32_t)strtol(text, NULL, 10);
     arm->pageable =
         !arm->step_ns && leat_arm_says(arm->config, "pipeline.prefetch.pinned", "false", false);
     arm->no_threads = leat_arm_says(arm->config, "engine.threads", "0", false);
@@ -295,6 +298,19 @@ int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err)
     const int32_t settle = settle_alone(arm);
     const int rc = repeat(arm, settle + arm->steps_alone, err);
     return rc < 0 ? rc : account(arm, settle, &arm->step[round], err);
+}
+
+double leat_arm_step_ns(const leat_arm *arm, int32_t round)
+{
+    const leat_meter *const run = &arm->step[round];
+    return arm->accumulate > 1 || arm->sync_every > 1 ? (double)run->wall_ns / (double)run->n_steps
+                                                      : (double)run->step_p50_ns;
+}
+
+void leat_arm_whole_updates(leat_arm *arm)
+{
+    const int32_t n = arm->accumulate > 1 ? arm->accumulate : 1;
+    arm->steps_alone = arm->steps_alone > n ? arm->steps_alone - arm->steps_alone % n : n;
 }
 
 /* --- warm-up --------------------------------------------------------------------------------- */

@@ -77,6 +77,7 @@ typedef struct leat_arm {
     bool is_cut;        /* the pass that fills the cache did not reach its end in time */
     bool input_only;    /* set by the caller: there is no trainer, only the loader runs */
     int32_t sync_every; /* train.sync_every */
+    int32_t accumulate; /* train.accumulate */
     bool pageable;      /* pipeline.prefetch.pinned is off */
     bool no_threads;    /* engine.threads is 0: the consumer makes the batches */
 } leat_arm;
@@ -138,6 +139,7 @@ void leat_arm_close(leat_arm *arm);
 
 /* Samples of the source that the stages let pass: each of them is cached at most once. */
 uint64_t leat_arm_samples(const leat_plan *plan);
+bool leat_arm_has_stage(const leat_plan *plan, const char *name);
 bool leat_arm_has_cache(const leat_plan *plan);
 /* If the pipeline has a `cache`, one pass over the data, but for most_ns at most, and sets out->uncached. All loaders of a
  * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. One on a device belongs to one loader: it is not filled. */
@@ -159,6 +161,12 @@ int leat_arm_warm_step(leat_arm *arm, leat_error *err);
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);
+
+/* What a step alone took in a round, ns: the median, which a delay of the host does not change; the mean where steps differ
+ * (an update after each train.accumulate of them, a wait after each train.sync_every). */
+double leat_arm_step_ns(const leat_arm *arm, int32_t round);
+/* Makes these runs as long as whole updates, so that each has its share of them. After leat_arm_warm_step(). */
+void leat_arm_whole_updates(leat_arm *arm);
 
 /* Fills out->recorded from one more run, or says there why not: the device keeps no records, or the run failed.
  * Returns LEAT_OK; LEAT_E_DEVICE: the device is lost. */

@@ -43,13 +43,18 @@ static double lacks(const leat_arm *arm, leat_loader *loader, uint64_t n)
     return kept < (double)n ? 1 - kept / (double)n : 0;
 }
 
-bool leat_arm_has_cache(const leat_plan *plan)
+bool leat_arm_has_stage(const leat_plan *plan, const char *name)
 {
     const leat_stage_info *stage;
     for (int32_t i = 0; (stage = leat_plan_stage(plan, i)) != NULL; i++)
-        if (!strcmp(stage->name, "cache"))
+        if (!strcmp(stage->name, name))
             return true;
     return false;
+}
+
+bool leat_arm_has_cache(const leat_plan *plan)
+{
+    return leat_arm_has_stage(plan, "cache");
 }
 
 int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err)

@@ -30,6 +30,7 @@ struct study {
     /* A text with one value makes no arm, but is allowed. */
     leat_vary varies[LEAT_COMPARE_MAX_ARMS];
     size_t n_varies;
+    double throttled; /* of leat_facts */
     int n_done;
 };
 
@@ -101,6 +102,7 @@ static void conclude(struct study *study, const leat_arm *arm)
     leat_facts_of(arm, &facts);
     facts.cores = result->cores;
     facts.taken = result->cores_taken;
+    facts.throttled = study->throttled;
     leat_compare_words_arm(arm->out, &facts);
     if (arm->out->steps > result->steps)
         result->steps = arm->out->steps;
@@ -201,6 +203,7 @@ static int run_rounds(struct study *study, leat_error *err)
     result->rounds = rounds.n_done;
     result->cores = rounds.cores;
     result->cores_taken = rounds.taken;
+    study->throttled = rounds.throttled / rounds.cores;
     return rc;
 }
 

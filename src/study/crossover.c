@@ -81,6 +81,7 @@ static int open_arm(struct study *study, int device, int64_t batch, size_t n_rou
         (rc = set_batch(arm->config, batch, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
         (rc = leat_arm_warm_step(arm, err)) < 0)
         return in_arm(study, device, batch, rc, err);
+    leat_arm_whole_updates(arm);
     return LEAT_OK;
 }
 
@@ -199,7 +200,7 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
     if (rc < 0)
         return in_arm(runs->study, (int)d, runs->times.batches[i], rc, err);
     runs->ms[(d * n + i) * runs->times.n_rounds + (size_t)round] =
-        (double)arm->step[round].step_p50_ns * 1e-6;
+        leat_arm_step_ns(arm, round) * 1e-6;
     report(runs->study);
     return LEAT_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "base/cgroup.h"
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/text.h"
 
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
@@ -50,7 +51,7 @@ static double level_throttled(const char *root, bool v2, const char *folder)
 
 void leat_other_processes_look(const char *root, leat_usage *out)
 {
-    char path[512], line[512] = "";
+    char path[512], line[1024] = "";
     struct timespec own;
     cpu_set_t ours;
     *out = (leat_usage){ .n_cpus = 1 };
@@ -60,7 +61,9 @@ void leat_other_processes_look(const char *root, leat_usage *out)
     if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than fit: not known */
         return;
     out->throttled_ns = throttled_ns;
-    out->n_cpus = CPU_COUNT(&ours);
+    const int n = CPU_COUNT(&ours);
+    out->n_cpus = leat_cores_count_why(root, n, line, sizeof line);
+    out->n_beyond = n - out->n_cpus;
     snprintf(path, sizeof path, "%s/proc/stat", root);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
@@ -185,5 +188,7 @@ double leat_other_processes_taken(const leat_usage *from, const leat_usage *to)
 {
     const int64_t all = to->all_ns - from->all_ns;
     const int64_t others = to->busy_ns - from->busy_ns - (to->own_ns - from->own_ns);
-    return all > 0 && others > 0 ? (double)others / (double)all * to->n_cpus : 0;
+    const double cpus =
+        all > 0 ? (double)others / (double)all * (to->n_cpus + to->n_beyond) - to->n_beyond : 0;
+    return cpus > 0 ? cpus : 0;
 }

@@ -17,7 +17,8 @@ const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
       .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 }, .initial = "cores" },
     { "train.threads", "cpu", /* the step shares its cores with workers */
       .of_cores = { 0.01, 0.5, 0.75, 1 }, .initial = "" },
-    { "pipeline.prefetch.batches", "", .values = { "0", "1", "2", "4", "8" }, .initial = "" },
+    { "pipeline.prefetch.batches", "", .values = { "0", "1", "2", "4", "8" }, .initial = "",
+      .stage = "prefetch" },
     { "pipeline.map.device", "gpu", .values = { "cpu", "auto", "gpu" }, .initial = "" },
     { "pipeline.map.ops.decode_jpeg.device_share", "gpu", /* of nvJPEG */
       .values = { "0", "0.25", "0.5", "0.75", "1" }, .initial = "",
@@ -30,12 +31,29 @@ const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
       .unless = "engine.io=direct" }, /* with pread the page cache would be used again */
 };
 
-static int set(leat_config *config, const char *path, const char *value, leat_error *err)
+static int set(leat_config *config, const char *text, leat_error *err)
 {
-    char text[160];
-    leat_text(text, sizeof text, "%s=%s", path, value);
     const int rc = leat_stage_name_value(config, text, err);
     return rc < 0 ? rc : leat_config_set(config, text, err);
+}
+
+static bool lacks_stage(const leat_config *config, size_t option)
+{
+    const char *const stage = leat_tune_rows[option].stage;
+    char path[64], text[32];
+    leat_text(path, sizeof path, "pipeline.%s", stage ? stage : "");
+    return stage && leat_config_get(config, path, text, sizeof text, NULL) < 0;
+}
+
+void leat_tune_settings_line(const leat_config *config, size_t option, const char *value,
+                             char *text, size_t size)
+{
+    const leat_tune_row *const row = &leat_tune_rows[option];
+    if (lacks_stage(config, option))
+        leat_text(text, size, "pipeline+={%s: {%s: %s}}", row->stage, strrchr(row->path, '.') + 1,
+                  value);
+    else
+        leat_text(text, size, "%s=%s", row->path, value);
 }
 
 /* The current value, as far as it is known. */
@@ -45,6 +63,8 @@ static void value_now(const leat_tune_settings *s, const leat_config *config, si
     const leat_tune_row *row = &leat_tune_rows[option];
     if (s->values[option][0])
         snprintf(text, 32, "%s", s->values[option]);
+    else if (lacks_stage(config, option))
+        strcpy(text, "0");
     else if (leat_config_get(config, row->path, text, 32, NULL) < 0 || !strcmp(text, "auto"))
         snprintf(text, 32, "%s", row->initial);
     if (!strcmp(text, "cores"))
@@ -85,20 +105,27 @@ size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config 
 
 int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err)
 {
+    char text[160];
     int rc = LEAT_OK;
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++)
-        if (s->values[i][0])
-            rc = set(config, leat_tune_rows[i].path, s->values[i], err);
+        if (s->values[i][0]) {
+            leat_tune_settings_line(config, i, s->values[i], text, sizeof text);
+            rc = set(config, text, err);
+        }
     return rc;
 }
 
-void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t size)
+void leat_tune_settings_text(const leat_tune_settings *s, const leat_config *config, char *text,
+                             size_t size)
 {
     text[0] = 0;
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS; i++)
-        if (s->values[i][0])
-            leat_text(text + strlen(text), size - strlen(text), "%s%s=%s", text[0] ? "; " : "",
-                      leat_tune_rows[i].path, s->values[i]);
+        if (s->values[i][0]) {
+            const size_t n = strlen(text);
+            leat_text(text + n, size - n, "%s", n ? "; " : "");
+            leat_tune_settings_line(config, i, s->values[i], text + strlen(text),
+                                    size - strlen(text));
+        }
 }
 
 int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_error *err)
@@ -106,13 +133,9 @@ int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_er
     int rc = LEAT_OK;
     if (!result || !config)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_tune_apply: result and config must be given");
-    for (int32_t i = 0; i < result->n_set && rc == LEAT_OK; i++) {
-        char path[128];
-        const char *equals = strchr(result->set[i], '=');
-        if (!equals)
-            return leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
-        snprintf(path, sizeof path, "%.*s", (int)(equals - result->set[i]), result->set[i]);
-        rc = set(config, path, equals + 1, err);
-    }
+    for (int32_t i = 0; i < result->n_set && rc == LEAT_OK; i++)
+        rc = strchr(result->set[i], '=')
+                 ? set(config, result->set[i], err)
+                 : leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
     return rc;
 }

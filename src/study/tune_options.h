@@ -19,6 +19,8 @@ typedef struct leat_tune_row {
     const char *initial; /* value if the config does not set it; "cores": their number */
     const char *needs;   /* what the config must have; NULL: nothing */
     const char *unless;  /* a setting under which the option means nothing; NULL: none */
+    const char *
+        stage; /* of the path, to add where the config has none: then the value is 0; NULL: it has one */
 } leat_tune_row;
 
 /* Most important first. */
@@ -32,8 +34,12 @@ typedef struct leat_tune_settings {
 /* The values to try of an option, without the present one. cores: of this machine. Returns how many there are. */
 size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config *config,
                                  size_t option, int32_t cores, char values[LEAT_TUNE_VALUES][32]);
+/* "engine.threads=2", for leat_config_set(): how the config gets the value. */
+void leat_tune_settings_line(const leat_config *config, size_t option, const char *value,
+                             char *text, size_t size);
 int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err);
-/* "engine.threads=2; pipeline.prefetch.batches=4" */
-void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t size);
+/* Such lines with "; " between them. */
+void leat_tune_settings_text(const leat_tune_settings *s, const leat_config *config, char *text,
+                             size_t size);
 
 #endif

@@ -178,7 +178,7 @@ static void note(struct study *study)
         if (!study->race.done[i])
             continue;
         leat_tune_try *try = &out->tried[out->n_tried++];
-        leat_tune_settings_text(&study->of[i], try->set, sizeof try->set);
+        leat_tune_settings_text(&study->of[i], study->config, try->set, sizeof try->set);
         try->samples_per_s = leat_race_rate(&study->race, i);
         try->speedup = leat_race_ratio(&study->race, i, 0);
         try->rounds = (int32_t)study->race.done[i];
@@ -331,8 +331,8 @@ static int last_race(struct study *study, leat_error *err)
     out->samples_per_s = leat_race_rate(&study->race, 1);
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS && out->n_set < LEAT_TUNE_SET; i++)
         if (study->best.values[i][0])
-            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s", leat_tune_rows[i].path,
-                      study->best.values[i]);
+            leat_tune_settings_line(study->config, i, study->best.values[i], out->set[out->n_set++],
+                                    sizeof out->set[0]);
 done:
     close_race(study);
     return rc;

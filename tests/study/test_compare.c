@@ -2,13 +2,28 @@
  *
  * test_compare.c: how a comparison runs: the order and length of its runs, and the figures from the times of the
  * steps, which doubles set. */
+#define leat_alternate_run                                                                         \
+    double_alternate_run /* before the headers, so that they declare the double */
 #include "fixtures/compare_doubles.h"
+#undef leat_alternate_run
 
 #include <math.h>
 
 #include "fixtures/failing_malloc.h"
 
 static leat_compare_result result;
+static double throttled; /* CPUs */
+
+int leat_alternate_run(leat_alternate *alternate, leat_error *err);
+
+int double_alternate_run(leat_alternate *alternate, leat_error *err)
+{
+    const int rc = leat_alternate_run(alternate, err);
+    alternate->cores = 4;
+    alternate->taken = 0;
+    alternate->throttled = throttled;
+    return rc;
+}
 
 static leat_config *make_config(void)
 {
@@ -75,6 +90,39 @@ TEST(figures_are_those_of_the_steps)
     assert_non_null(strstr(result.summary, "device idle falls from 50 % to 0.0 %"));
     assert_int_equal(world.epochs, -1);
     assert_int_equal(world.first_batch, 0);
+}
+
+/* As the doctor does. */
+TEST(a_cpu_limit_is_seen)
+{
+    world.never_steady = true;
+    throttled = 1;
+    must_compare(NULL, NULL);
+    assert_int_equal(result.arms[0].verdict.kind, LEAT_VERDICT_ENVIRONMENT);
+    assert_int_equal(result.arms[0].verdict.cause, LEAT_CAUSE_CPU_LIMIT);
+    throttled = 0;
+    must_compare(NULL, NULL);
+    assert_int_not_equal(result.arms[0].verdict.kind, LEAT_VERDICT_ENVIRONMENT);
+}
+
+/* The median of two kinds of steps is that of one of them. */
+TEST(each_step_has_its_share_of_an_update)
+{
+    leat_meter step = { .n_steps = 4, .wall_ns = 1000, .step_p50_ns = 100 };
+    leat_arm arm = { .step = &step, .steps_alone = 9 };
+    assert_close(leat_arm_step_ns(&arm, 0), 100);
+    leat_arm_whole_updates(&arm);
+    assert_int_equal(arm.steps_alone, 9);
+    arm.accumulate = 4;
+    assert_close(leat_arm_step_ns(&arm, 0), 250);
+    leat_arm_whole_updates(&arm);
+    assert_int_equal(arm.steps_alone, 8);
+    arm.accumulate = 20;
+    leat_arm_whole_updates(&arm);
+    assert_int_equal(arm.steps_alone, 20);
+    arm.accumulate = 1;
+    arm.sync_every = 2;
+    assert_close(leat_arm_step_ns(&arm, 0), 250);
 }
 
 TEST(arms_take_turns_there_and_back)

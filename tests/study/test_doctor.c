@@ -367,6 +367,7 @@ TEST(without_prefetch_nothing_overlaps)
     times = (struct times){ .run = 8, .loader = 4, .step = 4, .busy = 1 };
     examine(&job, &options);
     expect(LEAT_VERDICT_INPUT_BOUND, "not-overlapped");
+    assert_int_equal(r.no_prefetch, 1);
     tried_change("pipeline.prefetch.batches=2");
     assert_true(capacity(LEAT_PART_FIRST_BATCH)->step_ms >= 3.5);
 }
@@ -513,6 +514,9 @@ TEST(progress_and_refusals)
     options.rounds = -1;
     assert_int_equal(leat_doctor(config, &options, &r, &err), LEAT_E_ARGUMENT);
     options.rounds = 1;
+    options.steps = 58001; /* with the probe a trainer would not keep all times */
+    assert_int_equal(leat_doctor(config, &options, &r, &err), LEAT_E_ARGUMENT);
+    options.steps = 5;
     options.device = "nothing";
     assert_int_equal(leat_doctor(config, &options, &r, &err), LEAT_E_CONFIG);
     leat_config_close(&config);

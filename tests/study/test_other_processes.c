@@ -65,6 +65,18 @@ static void put(const char *root, const char *name, const char *text)
     fclose(file);
 }
 
+/* Of three CPUs a limit leaves one. What others take of the other two is not missing. */
+TEST(what_a_limit_leaves_free_may_be_taken)
+{
+    const leat_usage from = { .n_cpus = 1, .n_beyond = 2 };
+    leat_usage to = from;
+    to.all_ns = 3000LL * MS;
+    to.busy_ns = 2000LL * MS;
+    assert_true(leat_other_processes_taken(&from, &to) == 0);
+    to.busy_ns = 2500LL * MS;
+    assert_true(leat_other_processes_taken(&from, &to) == 0.5);
+}
+
 /* Groups in groups that are stopped at once count each; more than all CPUs were not stopped. */
 TEST(no_more_than_all_cpus_are_stopped)
 {
@@ -86,6 +98,12 @@ TEST(a_limit_of_any_level_stops_this_process)
         "40 31 0:28 / /cg2 rw - cgroup2 cgroup2 rw\n33 31 0:30 / /cg rw - cgroup cgroup rw,cpu\n");
     leat_other_processes_look(root, &look);
     assert_int_equal(look.throttled_ns, 0);
+    assert_int_equal(look.n_beyond, 0);
+    const int32_t n = look.n_cpus;
+    put(root, "cg2/a/cpu.max", "50000 100000\n");
+    leat_other_processes_look(root, &look);
+    assert_int_equal(look.n_cpus, 1);
+    assert_int_equal(look.n_beyond, n - 1);
     put(root, "cg2/a/cpu.stat", "usage_usec 9\nnr_throttled 4\nthrottled_usec 30\n");
     put(root, "cg2/a/b/cpu.stat", "usage_usec 9\nnr_throttled 1\nthrottled_usec 5\n");
     put(root, "cg2/other/cpu.stat", "throttled_usec 7000\n");

@@ -79,6 +79,55 @@ TEST(which_jobs_may_shuffle_in_blocks)
     }
 }
 
+/* How many changes apply. None is tried, as the time is over. */
+static int n_apply(const suggest_job *job, leat_verdict verdict, int64_t batch_size)
+{
+    static leat_facts facts;
+    static leat_doctor_result result;
+    const leat_diagnosis diagnosis = { .verdict = verdict };
+    leat_arm arm = job->arm;
+    leat_compare_arm out = { .steps = 1 };
+    leat_error err = { 0 };
+    facts = facts_of(2, 2, 1);
+    arm.out = &out;
+    const leat_suggest_about about = { .config = job->config,
+                                       .arm = &arm,
+                                       .facts = &facts,
+                                       .diagnosis = &diagnosis,
+                                       .prefetch = 2,
+                                       .batch_size = batch_size,
+                                       .run_ns = 1,
+                                       .until_ns = 1 };
+    memset(&result, 0, sizeof result);
+    if (leat_suggest(&about, &result, &err) < 0)
+        fail_msg("%s", err.message);
+    return result.n_no_time;
+}
+
+TEST(what_is_read_ahead_already_is_not_tried)
+{
+    const leat_verdict slow = { .kind = LEAT_VERDICT_INPUT_BOUND, .cause = LEAT_CAUSE_STORAGE };
+    static const char *const sizes[] = { "4MiB", "255MiB", "256MiB", "1GiB" };
+    int n[4];
+    for (size_t i = 0; i < 4; i++) {
+        char engine[64];
+        snprintf(engine, sizeof engine, "threads: 2, read_bytes: %s", sizes[i]);
+        suggest_job job = open_job(engine, "shuffle, " STAGES);
+        n[i] = n_apply(&job, slow, 8);
+        suggest_job_close(&job);
+    }
+    assert_true(n[1] == n[0] && n[2] == n[0] - 1 && n[3] == n[2]);
+}
+
+/* An epoch has 16 of the larger batches at least: 256 samples each of these 4,200 records, but not 512. */
+TEST(larger_batches_need_data)
+{
+    const leat_verdict verdict = { .kind = LEAT_VERDICT_LAUNCH_BOUND };
+    suggest_job job = open_job("threads: 2", "shuffle, " STAGES);
+    assert_int_equal(n_apply(&job, verdict, 64), n_apply(&job, verdict, 128) + 1);
+    suggest_job_close(&job);
+}
+
 /* A run begins when two windows have passed, and lasts two. */
 TEST(runs_outlast_what_is_read_ahead)
 {

@@ -88,6 +88,14 @@ TEST(what_is_taken_away)
           "0.2} " },
         { "{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 2}",
           "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 0.3}}]}, {batch: 1}]}\n", "" },
+        { "{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 2}",
+          "whiten: {pipeline: [{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 1}]}\n",
+          "pipeline.map[0].normalize- whiten.pipeline.map[0].normalize- train.normalize={std: "
+          "0.2} " },
+        { "{map: [" DECODE ", {normalize: {std: 0.2}}]}, {batch: 2}",
+          "whiten: {pipeline: [{map: [" DECODE ", {normalize: {std: 0.2}}, {scale: 2}]}, {batch: "
+          "1}]}\n",
+          "" },
         /* The batches of an evaluation have the same type. */
         { "{map: [" DECODE ", cast]}, {batch: 1}",
           "eval: {pipeline: [{map: {ops: [" DECODE ", cast]}}, {batch: 1}]}\n",

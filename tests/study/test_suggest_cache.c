@@ -484,6 +484,35 @@ TEST(changes_of_many_values_are_told_apart)
     assert_false(leat_suggest_is_listed(&s, &r));
 }
 
+/* In its only epoch a job finds nothing in a cache. */
+TEST(one_epoch_reuses_no_cache)
+{
+    static const struct {
+        const char *first;
+        int epochs;
+        bool reused;
+    } cases[] = { { "", 1, false }, { "", 2, true }, { "repeat, ", 1, true } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        leat_compare_arm out = { .name = "" };
+        leat_arm arm = { .sync_every = 0 };
+        leat_suggest_place place;
+        leat_error err = { 0 };
+        snprintf(text, sizeof text,
+                 "source: {images: {path: %s}}\npipeline: [%s{map: [decode_pnm, {resize: [4, 4]}, "
+                 "normalize]}, {batch: 2}]\ntrain: {device: sim:h200, epochs: %d, model: [flatten, "
+                 "dense: 2], loss: softmax_cross_entropy}\n",
+                 test_folder, cases[i].first, cases[i].epochs);
+        if (leat_arm_init(&arm, &out, 1, &err) < 0 ||
+            leat_config_parse(text, "x.yaml", &arm.config, &err) < 0 ||
+            leat_arm_open(&arm, &err) < 0)
+            fail_msg("%s", err.message);
+        const leat_suggest_about about = { .config = arm.config, .arm = &arm };
+        assert_int_equal(leat_suggest_cache_place(&about, &place), cases[i].reused);
+        leat_arm_close(&arm);
+    }
+}
+
 /* What a filter leaves out is never cached, whatever `repeat` adds. */
 TEST(only_samples_that_pass_are_counted)
 {

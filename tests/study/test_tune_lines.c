@@ -66,17 +66,45 @@ static double noise(const leat_arm *arm)
     return 1000 * (0.9 + 0.2 * (double)leat_rng_f32(&rng));
 }
 
-static void tune_it(leat_tune_result *result)
+static void tune_stages(const char *stages, leat_tune_result *result)
 {
-    static const char text[] = "pipeline: [{prefetch: {batches: 2}}]\nengine: {threads: 2}\n";
+    char text[128];
     leat_config *config;
     leat_error err = { 0 };
     n_runs = 0;
+    snprintf(text, sizeof text, "pipeline: [%s]\nengine: {threads: 2}\n", stages);
     if (leat_config_parse(text, "test", &config, &err) < 0 ||
         double_tune(config, NULL, result, &err) < 0)
         fail_msg("%s", err.message);
     leat_config_close(&config);
     assert_true(n_runs > 0 && result->complete);
+}
+
+static void tune_it(leat_tune_result *result)
+{
+    tune_stages("{prefetch: {batches: 2}}", result);
+}
+
+/* Where the stage is missing, it is added; 0 is what the config has. */
+TEST(a_missing_stage_is_tried)
+{
+    static leat_tune_result result;
+    const leat_tune_settings none = { 0 };
+    char text[32] = "", values[LEAT_TUNE_VALUES][32];
+    leat_config *config;
+    rate_of = four_ahead;
+    tune_stages("shuffle", &result);
+    assert_int_equal(result.n_set, 1);
+    assert_string_equal(result.set[0], "pipeline+={prefetch: {batches: 4}}");
+    assert_int_equal(leat_config_parse("pipeline: [shuffle]", "x", &config, NULL), LEAT_OK);
+    assert_int_equal(leat_tune_settings_others(&none, config, 2, 2, values), 4);
+    assert_string_equal(values[0], "1");
+    assert_int_equal(leat_tune_apply(&result, config, NULL), LEAT_OK);
+    assert_int_equal(leat_config_get(config, "pipeline.prefetch.batches", text, 32, NULL), LEAT_OK);
+    assert_string_equal(text, "4");
+    leat_config_close(&config);
+    tune_stages("prefetch", &result); /* without options */
+    assert_string_equal(result.set[0], "pipeline.prefetch.batches=4");
 }
 
 TEST(a_line_that_another_made_idle_is_dropped)

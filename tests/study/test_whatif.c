@@ -114,52 +114,18 @@ TEST(records_of_pixels_are_predicted_with_fused_ops_too)
         leat_error err;
         snprintf(stages, sizeof stages, "{map: {tensor: image, ops: [%s]}}", ops[i / 2]);
         config = pictures_config(file, stages, i % 2 ? "engine.fuse=false" : "engine.fuse=true");
-        check(leat_whatif(config, &options, &result, &err), &err);
-        const leat_whatif_trial *const last = &result.trials[result.n_trials - 1];
-        assert_true(result.n_trials > 0 && last->predicted);
+        const leat_whatif_trial *last;
+        int tries = 0;
+        do { /* beside others, no sample of a short run may have been timed */
+            assert_true(tries++ < 5);
+            check(leat_whatif(config, &options, &result, &err), &err);
+            assert_true(result.n_trials > 0);
+            last = &result.trials[result.n_trials - 1];
+        } while (!last->predicted);
         assert_int_equal(
             sscanf(last->text, "store decoded pixels (raw records): without the %lf %%", &percent),
             1);
         assert_true(last->speedup > 1 && fabs(100 - 100 / last->speedup - percent) <= 0.5 + 1e-9);
-        leat_config_close(&config);
-    }
-    unlink(file);
-    strcat(file, ".idx");
-    unlink(file);
-}
-
-/* Beside a cache what a fused decoder takes is not known apart: a loader in which it is not fused would have to fill its own
- * cache. Nothing is predicted then. */
-TEST(records_of_pixels_are_predicted_where_the_time_of_decoding_is_known)
-{
-    static const struct {
-        const char *stages, *fuse;
-        bool predicted;
-    } cases[] = {
-        { "{map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, sleep: "
-          "5]}}, cache",
-          "engine.fuse=true", false },
-        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, "
-          "sleep: 5]}}",
-          "engine.fuse=true", false },
-        { "cache, {map: {tensor: image, ops: [decode_jpeg, resize: [112, 112], normalize: {}, "
-          "sleep: 5]}}",
-          "engine.fuse=false", true },
-    };
-    static const int32_t threads[] = { 1 };
-    const leat_whatif_options options = { .threads = threads, .n_threads = 1, .rounds = 3 };
-    char file[sizeof path + 16];
-    snprintf(file, sizeof file, "%s.pictures", path);
-    write_pictures(file);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        leat_error err;
-        bool predicted = false;
-        leat_config *config = pictures_config(file, cases[i].stages, cases[i].fuse);
-        check(leat_whatif(config, &options, &result, &err), &err);
-        for (int32_t t = 0; t < result.n_trials; t++)
-            predicted |= strstr(result.trials[t].text, "store decoded pixels") != NULL;
-        if (predicted != cases[i].predicted)
-            fail_msg("%s, %s", cases[i].stages, cases[i].fuse);
         leat_config_close(&config);
     }
     unlink(file);
@@ -203,6 +169,23 @@ TEST(what_cannot_be_is_refused)
         assert_int_equal(leat_whatif(config, &cases[i].options, &result, &err), cases[i].code);
         if (!strstr(err.message, cases[i].says))
             fail_msg("'%s' lacks '%s'", err.message, cases[i].says);
+    }
+    static const struct {
+        const char *set, *says;
+    } stages[] = {
+        { "pipeline.prefetch.batches=0", "(--set pipeline.prefetch.batches=2)" },
+        { "pipeline.prefetch-", "(--set pipeline+=prefetch)" },
+        { "pipeline[1]+=cache", "(--set pipeline.cache-)" },
+    };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        leat_error err = { 0 };
+        leat_config *changed;
+        assert_int_equal(leat_config_copy(config, &changed, NULL), LEAT_OK);
+        check(leat_config_set(changed, stages[i].set, &err), &err);
+        assert_int_equal(leat_whatif(changed, NULL, &result, &err), LEAT_E_UNSUPPORTED);
+        if (!strstr(err.message, stages[i].says))
+            fail_msg("'%s' lacks '%s'", err.message, stages[i].says);
+        leat_config_close(&changed);
     }
     assert_int_equal(leat_whatif(NULL, NULL, &result, NULL), LEAT_E_ARGUMENT);
     assert_int_equal(leat_whatif(config, NULL, NULL, NULL), LEAT_E_ARGUMENT);

@@ -216,6 +216,8 @@ TEST(what_cannot_be_is_refused)
         if (!strstr(err.message, cases[i].says))
             fail_msg("'%s' lacks '%s'", err.message, cases[i].says);
     }
+    assert_int_equal(leat_config_set(config, "pipeline[0]+=cache", NULL), LEAT_OK);
+    assert_int_equal(leat_whatif_ranks(config, NULL, &result, NULL), LEAT_E_UNSUPPORTED);
     assert_int_equal(leat_whatif_ranks(NULL, NULL, &result, NULL), LEAT_E_ARGUMENT);
     assert_int_equal(leat_whatif_ranks(config, NULL, NULL, NULL), LEAT_E_ARGUMENT);
     leat_config_close(&config);

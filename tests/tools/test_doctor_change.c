@@ -105,6 +105,16 @@ TEST(a_change_that_could_not_be_verified_is_told)
     assert_null(strstr(text, "--verify measures the first"));
 }
 
+/* --fail-if judges what was measured. */
+TEST(a_gain_is_the_measured_one)
+{
+    leat_doctor_suggestion s = { .gain = 0.15 };
+    assert_true(leat_doctor_gain(&s) == 0.15);
+    s.is_verified = 1;
+    s.verified_gain = 0.01;
+    assert_true(leat_doctor_gain(&s) == 0.01);
+}
+
 /* One change of this text: "path=value", or "" for none. */
 static const char *screen_of_change(const char *change, const char *text, const char *set)
 {

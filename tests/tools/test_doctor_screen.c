@@ -412,6 +412,30 @@ TEST(the_limit_is_marked)
     }
 }
 
+/* What the workers do is of the loader that the job has. */
+TEST(the_workers_are_those_of_the_job)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        set_step(10);
+        set_shares((const double[LEAT_N_SHARES]){ 1 });
+        r.no_prefetch = alone;
+        r.work[LEAT_WORK_COMPUTE] = 0.5;
+        explain("workers", "of the workers' time: half");
+        r.capacities[r.n_capacities++] =
+            (leat_doctor_capacity){ .part = LEAT_PART_LOADER, .step_ms = 4 };
+        r.capacities[r.n_capacities++] =
+            (leat_doctor_capacity){ .part = LEAT_PART_FIRST_BATCH, .step_ms = 8 };
+        const char *const text = screen_of("x.yaml", NULL), *const line = strstr(text, "half"),
+                          *const first = strstr(text, " 8.0 ms");
+        assert_true(line && strstr(text, " 4.0 ms") && (first != NULL) == alone);
+        assert_true(!alone || first < line);
+        json_t *const json = leat_doctor_report_json(&r, "x.yaml", NULL),
+                      *const one = json_array_get(json_object_get(json, "loader_time"), 0);
+        assert_true(json_number_value(json_object_get(one, "ms")) == (alone ? 4 : 2));
+        json_decref(json);
+    }
+}
+
 TEST(times_have_three_digits)
 {
     static const struct {

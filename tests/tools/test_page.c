@@ -555,6 +555,37 @@ TEST(a_gain_that_is_not_there_is_not_nothing)
     }
 }
 
+/* Of the first change that is not known to gain too little. More than three are counted. */
+TEST(what_can_be_gained_is_told)
+{
+    static const struct {
+        const char *more;
+        bool nothing;
+    } cases[] = { { "", true },
+                  { ", {\"title\": \"B\", \"gain\": 0.2}, {\"title\": \"C\", \"gain\": 0.1}, "
+                    "{\"title\": \"D\", \"gain\": 0.1}, {\"title\": \"E\", \"gain\": 0.1}",
+                    false } };
+    for (size_t i = 0; i < 2; i++) {
+        char json[700];
+        snprintf(json, sizeof json,
+                 "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": "
+                 "\"environment\", \"beside\": \"input-bound\", \"beside_label\": \"decode\"}, "
+                 "\"measured_step_ms\": 10, \"tried\": 5, \"suggestions\": [{\"title\": \"A\", "
+                 "\"gain\": 0.05, \"verified_gain\": -0.01, \"verified_step_ms\": 10}%s]}",
+                 cases[i].more);
+        char *const text = page_of_json(json);
+        assert_int_equal(strstr(text, "To gain") != NULL, cases[i].nothing);
+        assert_int_equal(strstr(text, "Change 2") != NULL, !cases[i].nothing);
+        assert_int_equal(strstr(text, "and 2 more: the JSON has them all") != NULL,
+                         !cases[i].nothing);
+        assert_null(strstr(text, "Change 1"));
+        page_expect(text, "With other programs running");
+        page_expect(text, "input-bound (decode)");
+        leat_page_close(&page);
+        free(text);
+    }
+}
+
 TEST(a_few_rounds_claim_no_gain)
 {
     char *text = page_of_json(

@@ -22,7 +22,7 @@ const char *leat_doctor_ms_text(double ms, char text[32])
     return text;
 }
 
-static double gain_of(const leat_doctor_suggestion *s)
+double leat_doctor_gain(const leat_doctor_suggestion *s)
 {
     return s->is_verified ? s->verified_gain : s->gain;
 }
@@ -61,7 +61,7 @@ static const char *range_text(const leat_doctor_suggestion *s, char text[80])
 /* "+31 %"; of a change that is not sure its range. */
 static const char *gain_or_range_text(const leat_doctor_suggestion *s, char text[80])
 {
-    return leat_doctor_is_sure(s) ? gain_text(gain_of(s), text) : range_text(s, text);
+    return leat_doctor_is_sure(s) ? gain_text(leat_doctor_gain(s), text) : range_text(s, text);
 }
 
 /* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
@@ -85,7 +85,7 @@ static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doct
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
     char from[32], into[32], text[80], line[256];
-    const double gain = gain_of(s);
+    const double gain = leat_doctor_gain(s);
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
     const double batch = r->samples_per_s.value * (1 + gain) * ms * 1e-3;
@@ -166,7 +166,8 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     gain_or_range_text(s, text);
     leat_terminal_put(
         to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs), text,
-        (leat_doctor_is_sure(s) ? gain_of(s) : s->gain_high) < 1 ? " samples/s" : " the samples/s",
+        (leat_doctor_is_sure(s) ? leat_doctor_gain(s) : s->gain_high) < 1 ? " samples/s"
+                                                                          : " the samples/s",
         how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
         s->is_verified ? "" : s->not_tried);
     if (leat_doctor_is_sure(s))

@@ -57,13 +57,18 @@ static void add_shares(json_t *json, const leat_doctor_result *r)
     }
 }
 
+leat_part leat_doctor_own_loader(const leat_doctor_result *r)
+{
+    return r->no_prefetch ? LEAT_PART_FIRST_BATCH : LEAT_PART_LOADER;
+}
+
 /* The loader's time alone, divided as its workers' time is. */
 static void add_work(json_t *json, const leat_doctor_result *r)
 {
     json_t *list = leat_json_list(json, "loader_time");
     double ms = NAN;
     for (int32_t i = 0; i < r->n_capacities; i++)
-        if (r->capacities[i].part == LEAT_PART_LOADER)
+        if (r->capacities[i].part == leat_doctor_own_loader(r))
             ms = r->capacities[i].step_ms;
     for (leat_worker_time i = 0; i < LEAT_N_WORKS && r->work[LEAT_WORK_COMPUTE] > 0; i++) {
         json_t *one = leat_json_row(list);

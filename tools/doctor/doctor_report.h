@@ -60,6 +60,12 @@ void leat_doctor_divide(const double *shares, int n, long total, long *out);
 
 /* --- a changed value of a config, "engine.threads=8", as a person writes it --- */
 
+/* As measured; else as predicted. */
+double leat_doctor_gain(const leat_doctor_suggestion *suggestion);
+
+/* The loader of the job itself, whose workers' time and stages are known. */
+leat_part leat_doctor_own_loader(const leat_doctor_result *result);
+
 /* Room for a value of `size` bytes, each of which may be a quote. */
 #define LEAT_SETTING_SHELL(size) (4 * (size) + sizeof " --set ''")
 

@@ -127,7 +127,7 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
 static bool is_shown(const leat_doctor_result *r, leat_part part)
 {
     if (part == LEAT_PART_FIRST_BATCH)
-        return r->verdict.cause == LEAT_CAUSE_NOT_OVERLAPPED;
+        return r->no_prefetch || r->verdict.cause == LEAT_CAUSE_NOT_OVERLAPPED;
     return part != LEAT_PART_STEP_QUEUED || leat_verdict_blames_host(r->verdict.kind);
 }
 
@@ -211,7 +211,7 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
                        copied && part == LEAT_PART_LOADER ? "the loader makes and copies a batch"
                                                           : leat_verdict_part(part)->text,
                        r->capacities[i].step_ms, mark_of(r, part, r->capacities[i].step_ms));
-            if (part == LEAT_PART_LOADER) {
+            if (part == leat_doctor_own_loader(r)) {
                 print_stage(to, r);
                 print_work(to, r);
             }

@@ -49,8 +49,10 @@ void leat_answer_fact(leat_answer *answer, const char *name, const char *value, 
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
                                               const char *why)
 {
-    if (answer->n_changes == LEAT_ANSWER_CHANGES_MOST)
+    if (answer->n_changes == LEAT_ANSWER_CHANGES_MOST) {
+        answer->n_more++;
         return NULL;
+    }
     struct leat_answer_change *const change = &answer->changes[answer->n_changes++];
     *change = (struct leat_answer_change){ .title = title, .why = why };
     return change;
@@ -119,6 +121,12 @@ static void put_lines(FILE *out, const char *lines)
     fputs("</code></pre>", out);
 }
 
+static void put_more(FILE *out, int n)
+{
+    if (n > 0)
+        fprintf(out, "<p class=\"small\">and %d more: the JSON has them all</p>\n", n);
+}
+
 static void put_sets(FILE *out, const struct leat_answer_change *change)
 {
     fputs("<p class=\"small\">To try it, add to any command that takes the config</p>"
@@ -132,8 +140,7 @@ static void put_sets(FILE *out, const struct leat_answer_change *change)
         leat_svg_escape(out, text + 1);
     }
     fputs("</code></pre>", out);
-    if (more > 0)
-        fprintf(out, "<p class=\"small\">and %d more: the JSON has them all</p>", more);
+    put_more(out, more);
 }
 
 static void put_change(FILE *out, const struct leat_answer_change *change, const char *config)
@@ -168,6 +175,7 @@ static void put_changes(FILE *out, const leat_answer *a)
         for (int i = 0; i < a->n_changes; i++)
             put_change(out, &a->changes[i], a->config);
         fputs("</ol>\n", out);
+        put_more(out, a->n_more);
     } else if (a->asked_changes) {
         fputs("<h2>What to change</h2>\n<p>Nothing that was measured would help.</p>\n", out);
     }

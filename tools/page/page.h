@@ -42,8 +42,8 @@ typedef struct leat_answer {
         char gain[320];
         bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
-    int n_changes;
-    bool asked_changes; /* if there are none, the page says so */
+    int n_changes, n_more; /* more: those that had no room */
+    bool asked_changes;    /* if there are none, the page says so */
 } leat_answer;
 
 /* Fills verdict and tone. name: its class. label, severity: NULL if there is none. Without a label

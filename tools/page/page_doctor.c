@@ -36,6 +36,12 @@ static bool is_unsure(const json_t *change)
     return json_is_false(json_object_get(change, "sure"));
 }
 
+/* As measured; false if it was not verified, or there is none. */
+static bool gains_too_little(const json_t *change)
+{
+    return leat_fields_number(change, "verified_gain") < 0.03;
+}
+
 /* Whether a gain is measured, or how else it is known. */
 static const char *how_known(const json_t *json, const json_t *change)
 {
@@ -104,7 +110,7 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
     change->differs = leat_fields_text(from, "differs");
     change->off = json_is_false(json_object_get(from, "right"));
     say_gain(json, from, change);
-    if (leat_fields_number(from, "verified_gain") < 0.03) { /* false if it was not verified */
+    if (gains_too_little(from)) {
         change->note = "it gains less than 3 %: change nothing";
         return;
     }
@@ -132,16 +138,22 @@ static void step_fact(const json_t *json, leat_answer *out)
 static void facts(const json_t *json, leat_answer *out)
 {
     char note[200];
-    const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
-                        *const wall = json_object_get(json, "next_limit");
+    char name[32];
+    size_t i = 0;
+    const json_t *const list = leat_fields_list(json, "suggestions"), *const wall = json_object_get(
+                                                                          json, "next_limit");
+    while (gains_too_little(json_array_get(list, i)))
+        i++;
+    const json_t *const first = json_array_get(list, i);
+    snprintf(name, sizeof name, "Change %zu", i + 1);
     const double times = gained(first);
     leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
                      "after the warm-up");
     step_fact(json, out);
     if (is_unsure(first))
-        leat_answer_fact(out, "Change 1", "not sure", "it may gain nothing");
+        leat_answer_fact(out, name, "not sure", "it may gain nothing");
     else if (times > 1)
-        leat_answer_fact(out, "Change 1", leat_figure_times(times).text,
+        leat_answer_fact(out, name, leat_figure_times(times).text,
                          leat_fields_number(first, "verified_step_ms") > 0 ? "as fast, measured"
                          : leat_fields_text(first, "not_tried") ? "as fast, only predicted"
                                                                 : "as fast, tried in short runs");
@@ -278,6 +290,22 @@ static void put_environment(leat_page *page, const json_t *json)
     leat_page_fact(page, "CPUs", text);
 }
 
+/* What limits the job as it is, beside other programs. */
+static void put_beside(leat_page *page, const json_t *verdict)
+{
+    const char *const kind = leat_fields_text_or(verdict, "beside", ""), *const label =
+                                                                             leat_fields_text_or(
+                                                                                 verdict,
+                                                                                 "beside_label",
+                                                                                 "");
+    char text[200];
+    if (!*kind || leat_verdict_find(kind) == LEAT_VERDICT_INCONCLUSIVE)
+        return;
+    snprintf(text, sizeof text, "%.60s%s%.120s%s", kind, *label ? " (" : "", label,
+             *label ? ")" : "");
+    leat_page_fact(page, "With other programs running", text);
+}
+
 static void put_without_gain(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "tried_without_gain");
@@ -334,6 +362,7 @@ static void put_warnings(leat_page *page, const json_t *json)
 void leat_page_doctor_section(leat_page *page, const json_t *json)
 {
     put_environment(page, json);
+    put_beside(page, json_object_get(json, "verdict"));
     put_warnings(page, json);
     put_evidence(page, json);
     put_waterfall(page, json);

@@ -27,7 +27,8 @@ enum {
     LEAST_ROUNDS = 3,
     QUICK_ROUNDS = 2, /* at least, where no changes are tried */
     WARM_PART = 6,    /* the warm-up ends in that part of the time for all, and in 3 s */
-    STEPS_LIMIT = 60000,
+    STEPS_LIMIT =
+        58000, /* a tenth more with the probe, whose times a trainer keeps, with those for settling */
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
     REFILL_PART = 8, /* the cache of a variant is filled in that part of the time for all */
@@ -224,7 +225,8 @@ static void gather(struct doctor *d)
     d->loaders = (leat_doctor_loaders){ .ahead = f->loader };
     if (d->has_other)
         d->loaders.alone = conclude(d, &d->other, d->other.arm.loader)->loader;
-    if (leat_plan_get_info(d->arm.plan)->prefetch == 0) {
+    d->result->no_prefetch = leat_plan_get_info(d->arm.plan)->prefetch == 0;
+    if (d->result->no_prefetch) {
         d->loaders.ahead = d->loaders.alone;
         d->loaders.alone = f->loader;
     }

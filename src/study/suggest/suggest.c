@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "leat/budget.h"
 #include "study/facts.h"
 #include "suggest_blocks.h"
 
@@ -17,7 +18,8 @@ enum {
     MOST_WORKERS = 64,
     MOST_LAYERS = 10000,
     SMALL_BATCH = 32,
-    LEAST_BATCHES = 16, /* of an epoch, with a larger batch */
+    LEAST_BATCHES = 16,     /* of an epoch, with a larger batch */
+    READ_AHEAD = 256 << 20, /* bytes; the row that sets it says it, too */
 };
 static const double KNEE = 1.25; /* four times the batch gains less: enough */
 
@@ -62,6 +64,18 @@ const char *leat_suggest_input(const leat_suggest_about *about, char name[64])
     return name;
 }
 
+leat_plan *leat_suggest_plan(const leat_suggest_about *about, const leat_doctor_suggestion *change,
+                             const char *part)
+{
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    if (leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
+        leat_doctor_apply(change, config, NULL) == LEAT_OK)
+        leat_plan_open(config, part, &plan, NULL);
+    leat_config_close(&config);
+    return plan;
+}
+
 static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
 {
     if (out->n_set < LEAT_DOCTOR_MAX_SET)
@@ -88,16 +102,11 @@ static bool no_prefetch(const leat_suggest_about *about)
 
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out)
 {
-    const leat_stage_info *stage;
-    int32_t i = 0;
-    while ((stage = leat_plan_stage(plan, i)) && strcmp(stage->name, "prefetch") != 0)
-        i++;
-    if (stage) {
+    if (leat_arm_has_stage(plan, "prefetch"))
         add(out, "pipeline.prefetch.batches", n);
-        return;
-    }
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline+={prefetch: {batches: %lld}}",
-             (long long)n);
+    else
+        snprintf(out->set[out->n_set++], sizeof out->set[0],
+                 "pipeline+={prefetch: {batches: %lld}}", (long long)n);
 }
 
 static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -133,7 +142,8 @@ static bool is_input(const leat_suggest_about *about)
 
 static bool cache_is_small(const leat_suggest_about *about)
 {
-    return is_input(about) && leat_arm_has_cache(about->arm->plan) &&
+    return is_input(about) && leat_suggest_cache_reused(about) &&
+           leat_arm_has_cache(about->arm->plan) &&
            leat_arm_says(about->config, "pipeline.cache.file", "memory", true) &&
            about->arm->out->uncached > 0;
 }
@@ -219,6 +229,14 @@ static bool slow_reads(const leat_suggest_about *about)
     return is_input(about) && has_cause(about, LEAT_CAUSE_STORAGE);
 }
 
+static bool reads_little_ahead(const leat_suggest_about *about)
+{
+    leat_budget budget;
+    return slow_reads(about) &&
+           leat_plan_budget(about->arm->plan, NULL, &budget, NULL) == LEAT_OK &&
+           budget.read_bytes < READ_AHEAD;
+}
+
 /* With `auto` more reads wait at a time, and small files may be kept. */
 static bool names_reader(const leat_suggest_about *about)
 {
@@ -263,11 +281,19 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
     }
 }
 
+/* At least SMALL_BATCH; 0: the data has too few samples. */
+static int64_t larger_batch(const leat_suggest_about *about)
+{
+    const int64_t more = 4 * about->batch_size, size = more < SMALL_BATCH ? SMALL_BATCH : more;
+    return (double)size * LEAST_BATCHES <= (double)leat_arm_samples(about->arm->plan) ? size : 0;
+}
+
 /* Of few samples, what a step costs besides its arithmetic is much of it, whatever the device. */
 static bool small_batches(const leat_suggest_about *about)
 {
-    return is(about, LEAT_VERDICT_LAUNCH_BOUND) ||
-           (about->batch_size < SMALL_BATCH && !is(about, LEAT_VERDICT_INPUT_BOUND));
+    return (is(about, LEAT_VERDICT_LAUNCH_BOUND) ||
+            (about->batch_size < SMALL_BATCH && !is(about, LEAT_VERDICT_INPUT_BOUND))) &&
+           larger_batch(about) > 0;
 }
 
 static bool launches_on_cuda(const leat_suggest_about *about)
@@ -277,8 +303,7 @@ static bool launches_on_cuda(const leat_suggest_about *about)
 
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    const int64_t more = 4 * about->batch_size;
-    add(out, "pipeline.batch.size", more < SMALL_BATCH ? SMALL_BATCH : more);
+    add(out, "pipeline.batch.size", larger_batch(about));
 }
 
 static bool computes(const leat_suggest_about *about)
@@ -353,7 +378,7 @@ static const struct row rows[] = {
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
       direct_reads, .set_to = "engine.io=buffered" },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
-      slow_reads, .set_to = "engine.read_bytes=256MiB" },
+      reads_little_ahead, .set_to = "engine.read_bytes=256MiB" },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
       waits_often, .set_to = "train.sync_every=100" },
@@ -446,6 +471,20 @@ static bool changes_step(const leat_doctor_suggestion *s)
     return false;
 }
 
+/* Whether the config has all these values. */
+static bool is_set(const leat_suggest_about *about, const leat_doctor_suggestion *s)
+{
+    for (int32_t i = 0; i < s->n_set; i++) {
+        char path[128], now[128];
+        const char *const equals = strchr(s->set[i], '=');
+        snprintf(path, sizeof path, "%.*s", equals ? (int)(equals - s->set[i]) : 0, s->set[i]);
+        if (!equals || !leat_suggest_get(about->config, path, now, sizeof now) ||
+            strcmp(now, equals + 1) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* Such a value cannot be set in this config, on this device or machine. */
 static bool is_impossible(int rc)
 {
@@ -456,18 +495,16 @@ static bool is_impossible(int rc)
 /* Beyond the first size, if it gains a quarter: four times as large as long as that gains another. */
 static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
 {
-    const double samples = (double)leat_arm_samples(about->arm->plan);
     leat_suggest_about larger = *about;
     leat_doctor_suggestion next;
     leat_error why = { 0 };
     for (double gain = 1 + s->gain; gain >= KNEE;) {
         larger.batch_size = strtoll(strchr(s->set[0], '=') + 1, NULL, 10);
+        if (!larger_batch(&larger) || leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < 0)
+            break;
         next = *s;
         next.n_set = 0;
         set_larger_batch(&larger, &next);
-        if (4.0 * LEAST_BATCHES * (double)larger.batch_size > samples ||
-            leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < 0)
-            break;
         const int rc = leat_suggest_try(about, &next, &why);
         if (is_impossible(rc))
             return LEAT_OK; /* what was tried before it gains */
@@ -496,7 +533,8 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         row->set(about, &s);
     else
         snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
-    if (!s.n_set || (about->arm->step_ns && changes_step(&s)) || leat_suggest_is_listed(&s, out))
+    if (is_set(about, &s) || (about->arm->step_ns && changes_step(&s)) ||
+        leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const bool hurried = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < LEAT_ARM_REFILL_NS;
     int rc = leat_suggest_try(about, &s, &why);

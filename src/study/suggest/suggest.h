@@ -48,6 +48,10 @@ const char *leat_suggest_default(const leat_plan *plan);
 /* The tensor that the model takes, as in the trainer: `input`, or `image`, or the first. */
 const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
 
+/* A part of the config ("eval"; NULL: the training) with the change: owned by the caller. NULL: it does not open. */
+leat_plan *leat_suggest_plan(const leat_suggest_about *about, const leat_doctor_suggestion *change,
+                             const char *part);
+
 /* Whether the result lists the same values, with a gain or without. */
 bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
                             const leat_doctor_result *result);
@@ -70,6 +74,9 @@ double leat_suggest_without_decoding(const leat_facts *facts, double share);
 
 /* --- where a `cache` would save decoding, and the memory that it needs --- */
 
+/* Whether a later pass takes what the first one cached: false only of training with one epoch. */
+bool leat_suggest_cache_reused(const leat_suggest_about *about);
+
 typedef struct leat_suggest_place {
     leat_doctor_suggestion change; /* its values alone */
     uint64_t n_samples;            /* that the stages let pass */
@@ -86,7 +93,7 @@ typedef struct leat_suggest_place {
 
 /* The cache comes behind the last map that decodes without a random op in front of it; a map with a random op behind the
  * decoder is divided there. One that the config has moves behind all that each epoch does again, up to the first random
- * op. False: nothing decodes, the cache is there already, or the config cannot be changed so. */
+ * op. False: nothing decodes, no pass would reuse it, the cache is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
 
 /* Fills what the cache of the changed config needs and gets; sample_bytes: -1, or as known. False: the config cannot be
@@ -109,7 +116,7 @@ void leat_suggest_cache_say(const leat_facts *facts, const leat_suggest_place *p
 /* Whether the last that the host does to the model's input is `normalize`, or `cast` to float32, which the device can
  * do. */
 bool leat_suggest_bytes_apply(const leat_suggest_about *about);
-/* Takes the op away, also in `eval`, whose batches must be of the same type. */
+/* Takes the op away, also in `eval` and `whiten`, whose batches must be of the same type. */
 void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
 
 /* Whether maps name the CPU or the GPU, on a device that can run maps. */
@@ -119,9 +126,9 @@ void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggesti
 
 /* --- leaving out tensors that the model does not read. suggest.c calls it --- */
 
-/* Whether the config asks the source for such tensors. */
+/* Whether the config asks the source for such tensors, and can do so no more, in `eval` and `whiten` too. */
 bool leat_suggest_unread_any(const leat_suggest_about *about);
-/* Takes away their entries, and the maps of these tensors. */
+/* Takes away the maps of these tensors, and their entries. */
 void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
 
 #endif

@@ -122,46 +122,49 @@ static bool gives_bytes(const leat_suggest_about *about, const char *section)
 {
     char name[64];
     leat_doctor_suggestion change = { .n_set = 0 };
-    leat_config *config = NULL;
-    leat_plan *plan = NULL;
-    int rc = leat_config_copy(about->config, &config, NULL);
     leat_suggest_bytes_set(about, &change);
-    if (rc == LEAT_OK && (rc = leat_doctor_apply(&change, config, NULL)) == LEAT_OK)
-        rc = leat_plan_open(config, section, &plan, NULL);
-    const int32_t t =
-        rc == LEAT_OK ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;
-    const bool bytes = rc < 0 ? section != NULL /* it does not open before the change, either */
-                              : t >= 0 && leat_plan_tensor(plan, t)->shape.dtype == LEAT_U8;
+    leat_plan *plan = leat_suggest_plan(about, &change, section);
+    const int32_t t = plan ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;
+    const bool bytes = !plan ? section != NULL /* it does not open before the change, either */
+                             : t >= 0 && leat_plan_tensor(plan, t)->shape.dtype == LEAT_U8;
     leat_plan_close(&plan);
-    leat_config_close(&config);
     return bytes;
+}
+
+/* Whether the part of the config, if there is one, can be changed as the training is. */
+static bool goes_with(const leat_suggest_about *about, const char *section, const edit *train)
+{
+    char text[16], pipeline[32];
+    edit e;
+    if (!leat_suggest_get(about->config, section, text, sizeof text))
+        return true;
+    snprintf(pipeline, sizeof pipeline, "%s.pipeline", section);
+    return edit_of(about, pipeline, &e) && !strcmp(train->instead, e.instead) &&
+           gives_bytes(about, section);
 }
 
 bool leat_suggest_bytes_apply(const leat_suggest_about *about)
 {
     char text[16];
-    edit train, eval;
-    if (about->arm->step_ns || leat_suggest_get(about->config, "train.normalize", text, 16) ||
-        !edit_of(about, "pipeline", &train) ||
-        !is_moved_only(about->arm->plan, train.instead[0] != 0))
-        return false;
-    const bool has_eval = leat_suggest_get(about->config, "eval", text, 16);
-    if (has_eval &&
-        (!edit_of(about, "eval.pipeline", &eval) || strcmp(train.instead, eval.instead) != 0))
-        return false;
-    return gives_bytes(about, NULL) && (!has_eval || gives_bytes(about, "eval"));
+    edit train;
+    return !about->arm->step_ns && !leat_suggest_get(about->config, "train.normalize", text, 16) &&
+           edit_of(about, "pipeline", &train) &&
+           is_moved_only(about->arm->plan, train.instead[0] != 0) && gives_bytes(about, NULL) &&
+           goes_with(about, "eval", &train) && goes_with(about, "whiten", &train);
 }
 
 void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    static const char *const pipelines[] = { "pipeline", "eval.pipeline" };
-    edit e;
-    for (size_t i = 0; i < 2; i++)
-        if (edit_of(about, pipelines[i], &e))
+    static const char *const others[] = { "eval.pipeline", "whiten.pipeline" };
+    edit train = { .instead = "" }, e;
+    if (edit_of(about, "pipeline", &train))
+        memcpy(out->set[out->n_set++], train.take, sizeof train.take);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (edit_of(about, others[i], &e))
             memcpy(out->set[out->n_set++], e.take, sizeof e.take);
-    if (!e.instead[0])
+    if (!train.instead[0])
         return;
-    memcpy(out->set[out->n_set++], e.instead, sizeof e.instead);
+    memcpy(out->set[out->n_set++], train.instead, sizeof train.instead);
     snprintf(out->title, sizeof out->title, "Copy bytes, and let the device normalize them");
     snprintf(out->why, sizeof out->why,
              "`train.normalize` makes the same numbers on the device; a batch of bytes is a "

@@ -304,12 +304,18 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
     return good;
 }
 
+bool leat_suggest_cache_reused(const leat_suggest_about *about)
+{
+    const leat_trainer_info *const training = leat_trainer_get_info(about->arm->trainer);
+    return !training || training->epochs != 1 || leat_arm_has_stage(about->arm->plan, "repeat");
+}
+
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out)
 {
     struct place *const p = calloc(1, sizeof *p);
     struct entries *const e = calloc(1, sizeof *e);
     *out = (leat_suggest_place){ .share = 1 };
-    bool good = p && e &&
+    bool good = p && e && leat_suggest_cache_reused(about) &&
                 leat_config_get(about->config, "pipeline", e->list, TEXT, NULL) == LEAT_OK &&
                 strlen(e->list) < TEXT - 1;
     if (good)

@@ -196,6 +196,28 @@ static int run_rounds(struct study *study, leat_error *err)
     return rc;
 }
 
+int leat_whatif_check_cache(const leat_plan *plan, leat_error *err)
+{
+    return !leat_arm_has_cache(plan)
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_UNSUPPORTED,
+                           "the pipeline has a `cache`, which fills while whatif measures, so its "
+                           "rates would be of no epoch; leave it out for those of a first one "
+                           "(--set pipeline.cache-)");
+}
+
+/* A rate of the input says how long a device waits only if batches are made while it computes. */
+static int check_plan(const leat_plan *plan, leat_error *err)
+{
+    return leat_plan_get_info(plan)->prefetch > 0
+               ? leat_whatif_check_cache(plan, err)
+               : leat_fail(err, LEAT_E_UNSUPPORTED,
+                           "the pipeline has no prefetch, so a device waits for each batch, "
+                           "whatever the threads; predict it with one (--set %s)",
+                           leat_arm_has_stage(plan, "prefetch") ? "pipeline.prefetch.batches=2"
+                                                                : "pipeline+=prefetch");
+}
+
 /* Adds feeds of 1, 2, 4, … threads up to the number of cores, and the given numbers up to that; if one thread
  * waits most of the time, up to MOST_WAITING. */
 static int choose_feeds(struct study *study, leat_error *err)
@@ -206,7 +228,9 @@ static int choose_feeds(struct study *study, leat_error *err)
     int rc;
     leat_other_processes_look("", &now);
     out->cores = most = now.n_cpus;
-    if ((rc = add_threads(study, 1, err)) < 0 || (rc = measure_feed(&study->feeds[0], 0, err)) < 0)
+    if ((rc = add_threads(study, 1, err)) < 0 ||
+        (rc = check_plan(study->feeds[0].arm.plan, err)) < 0 ||
+        (rc = measure_feed(&study->feeds[0], 0, err)) < 0)
         return rc;
     out->waits = on_cpu(&study->feeds[0]) < WAITS;
     if (out->waits && most < MOST_WAITING)
@@ -233,9 +257,10 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
 {
     int64_t ns[STEP_ROUNDS];
     int rc = leat_arm_warm_step(arm, err);
+    leat_arm_whole_updates(arm);
     for (int32_t r = 0; r < STEP_ROUNDS && rc == LEAT_OK; r++) {
         rc = leat_arm_run_step(arm, r, err);
-        ns[r] = arm->step[r].step_p50_ns;
+        ns[r] = (int64_t)leat_arm_step_ns(arm, r);
     }
     if (rc < 0 || (rc = leat_arm_run_loader(arm, 0, err)) < 0)
         return rc;
@@ -333,13 +358,13 @@ static void split_fused(struct study *study, leat_facts *facts)
 }
 
 /* Part of the stages' time that decoding takes. NAN: the ops behind a decoder are one with it, and a loader in which they
- * are not cannot be made, or a cache would have to be filled first. */
+ * are not cannot be made. */
 static double decoding(struct study *study)
 {
     const leat_arm *const arm = &study->feeds[0].arm;
     leat_facts facts;
     leat_facts_of(arm, &facts);
-    if (isnan(leat_facts_decoding(&facts)) && !leat_arm_has_cache(arm->plan))
+    if (isnan(leat_facts_decoding(&facts)))
         split_fused(study, &facts);
     return leat_facts_decoding(&facts);
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "leat/plan.h"
 #include "leat/whatif.h"
 
 /* Rates of the loader alone that were measured, by growing numbers of threads. */
@@ -17,6 +18,9 @@ typedef struct leat_whatif_rates {
     leat_estimate per_thread; /* rate added by one more thread on its own core */
     double per_core;          /* rate of a fully busy core */
 } leat_whatif_rates;
+
+/* LEAT_OK, or LEAT_E_UNSUPPORTED: the pipeline has a `cache`. */
+int leat_whatif_check_cache(const leat_plan *plan, leat_error *err);
 
 /* The rate with a number of threads: as measured, or in proportion to them. */
 leat_estimate leat_whatif_rate(const leat_whatif_rates *rates, int32_t threads, int32_t *predicted);

@@ -16,6 +16,7 @@
 #include "leat/whatif.h"
 #include "study/bootstrap.h"
 #include "study/rounds.h"
+#include "whatif_model.h"
 
 enum { ROUNDS = 3, RUN_NS = 500 * 1000 * 1000, MIN_STEPS = 5, SETTLE_STEPS = 64 };
 static const int64_t SETTLE_NS = 2000000000;
@@ -150,7 +151,8 @@ static int add_group(study *s, const leat_config *config, int32_t n, leat_error 
         (rc = leat_config_set(g->config, "engine.rank=0", err)) < 0 ||
         (rc = leat_config_set(g->config, text, err)) < 0)
         return rc;
-    return leat_plan_open(g->config, NULL, &g->plan, err);
+    rc = leat_plan_open(g->config, NULL, &g->plan, err);
+    return rc < 0 ? rc : leat_whatif_check_cache(g->plan, err);
 }
 
 static void close_groups(study *s)
