@@ -95,7 +95,7 @@ static int write_list(const picture_folder *folder, leat_error *err)
     FILE *const list = fopen(name, "we");
     for (int i = 0; list && i < folder->n; i++) {
         link_of(folder, i, link);
-        fputs(link, list);
+        fputs(link + strlen(folder->path) + 1, list); /* from the folder of the list */
         for (int k = 0; k < folder->n_labels; k++)
             fputs(",0", list);
         putc('\n', list);
