@@ -53,6 +53,7 @@ struct eval {
     leat_wrong_sheet wrong;
     float *outputs;
     int64_t *predicted, *actual;
+    uint64_t *records; /* of a batch */
     leat_score_info info;
     double seconds;
 };
@@ -74,9 +75,11 @@ static int open_all(struct eval *e, leat_error *err)
         return leat_fail_in(err, rc, "--sheet: ");
     if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
         (rc = leat_trained_open(&e->t, &how, err)) < 0 ||
-        (!how.labels && (rc = leat_trained_take_classes(&e->t, e->t.plan, err)) < 0) ||
+        (!how.labels &&
+         (rc = leat_trained_take_classes(&e->t, leat_trained_section(&how), e->t.plan, err)) < 0) ||
         (rc = leat_trainer_check(e->t.trainer, e->t.plan, err)) < 0)
         return rc;
+    leat_trained_say_classes(&e->t, e->o->section);
     const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);
     const size_t rows = (size_t)leat_plan_get_info(e->t.plan)->batch_size;
     if (e->o->sheet && strcmp(info->device, "cpu") != 0)
@@ -86,10 +89,16 @@ static int open_all(struct eval *e, leat_error *err)
                                e->o->sheet, err);
     if (rc < 0 || (rc = leat_score_open(e->t.trainer, (int32_t)e->o->top, &e->score, err)) < 0)
         return rc;
+    leat_score_get(e->score, &e->info);
+    if (e->o->sheet && e->info.n_classes == 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--sheet draws images with a wrong class, and the samples of this loss "
+                         "have no class each: leave it out");
     e->outputs = calloc(rows * (size_t)info->n_outputs, sizeof *e->outputs);
     e->predicted = calloc(rows, sizeof *e->predicted);
     e->actual = calloc(rows, sizeof *e->actual);
-    if (!e->outputs || !e->predicted || !e->actual)
+    e->records = calloc(rows, sizeof *e->records);
+    if (!e->outputs || !e->predicted || !e->actual || !e->records)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const leat_loader_options run = { .device = e->t.device, .epochs = 1, .expect = info->expect };
     return leat_loader_open(e->t.plan, &run, &e->loader, err);
@@ -107,9 +116,14 @@ static void take_wrong(struct eval *e, leat_batch *batch)
     const leat_trainer_info *trainer = leat_trainer_get_info(e->t.trainer);
     const int64_t n = trainer->n_outputs;
     const leat_view images = leat_batch_tensor(batch, trainer->input);
+    const leat_row_error *bad;
+    leat_plan_records(e->t.plan, info->number, e->records, info->rows);
+    for (int32_t k = 0; (bad = leat_batch_error(batch, k)); k++)
+        if (bad->replaced)
+            e->records[bad->row] = bad->replacement;
     leat_trainer_probabilities(e->t.trainer, e->outputs, info->rows);
     for (int64_t i = 0; i < info->rows; i++) {
-        const leat_wrong wrong = { .batch = info->number,
+        const leat_wrong wrong = { .record = e->records[i],
                                    .row = i,
                                    .actual = e->actual[i],
                                    .predicted = e->predicted[i],
@@ -251,7 +265,7 @@ static void add_classes(json_t *json, const struct eval *e)
 
 static void add_confusion(json_t *json, const struct eval *e)
 {
-    const int64_t n = e->info.n_classes;
+    const int64_t n = e->info.confusion ? e->info.n_classes : 0;
     json_t *list = leat_json_list(json, "confusion");
     for (int64_t i = 0; i < n; i++) {
         json_t *row = json_array();
@@ -263,22 +277,17 @@ static void add_confusion(json_t *json, const struct eval *e)
 
 static void add_wrong(json_t *json, const struct eval *e)
 {
-    const int64_t most = leat_plan_get_info(e->t.plan)->batch_size;
-    uint64_t *records = calloc((size_t)most, sizeof *records);
     json_t *list = leat_json_list(json, "wrong");
-    for (int32_t i = 0; i < e->wrong.n && records; i++) {
+    for (int32_t i = 0; i < e->wrong.n; i++) {
         const leat_wrong *w = &e->wrong.list[i];
         char text[512];
         json_t *one = leat_json_row(list);
-        leat_plan_records(e->t.plan, w->batch, records, most);
-        leat_json_int(one, "record", (int64_t)records[w->row]);
-        leat_json_text(one, "text",
-                       leat_plan_record_text(e->t.plan, records[w->row], text, sizeof text));
+        leat_json_int(one, "record", (int64_t)w->record);
+        leat_json_text(one, "text", leat_plan_record_text(e->t.plan, w->record, text, sizeof text));
         leat_json_int(one, "class", w->actual);
         leat_json_int(one, "predicted", w->predicted);
         leat_json_real(one, "probability", (double)w->probability);
     }
-    free(records);
 }
 
 static json_t *eval_json(const struct eval *e)
@@ -319,6 +328,7 @@ static void close_all(struct eval *e)
     free(e->outputs);
     free(e->predicted);
     free(e->actual);
+    free(e->records);
 }
 
 static int run(const leat_call *call, leat_error *err)
@@ -330,10 +340,12 @@ static int run(const leat_call *call, leat_error *err)
         rc = run_all(&e, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(e.o->json))
         print_all(&e);
-    if (rc == LEAT_OK && e.o->sheet)
-        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);
     if (rc == LEAT_OK)
         rc = leat_json_write(eval_json(&e), e.o->json, err);
+    if (rc == LEAT_OK && e.o->sheet && e.wrong.n > 0)
+        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);
+    else if (rc == LEAT_OK && e.o->sheet)
+        leat_terminal_put(stderr, 0, 2, "note: nothing was wrong, so --sheet has no picture\n");
     close_all(&e);
     fflush(stdout);
     return rc;

@@ -26,6 +26,7 @@ typedef struct picture_folder {
     const char *const *files;
     int n;
     int64_t n_classes; /* empty folders beside the first, so that the source has so many classes */
+    int n_labels;      /* more than 1: a list names the links, each with so many labels of 0 */
 } picture_folder;
 
 /* "PATH/000000000/000000012": all images are of the first class. */
@@ -37,6 +38,11 @@ static void link_of(const picture_folder *folder, int i, char text[128])
 static void class_of(const picture_folder *folder, int64_t i, char text[128])
 {
     snprintf(text, 128, "%s/%09lld", folder->path, (long long)i);
+}
+
+static void list_of(const picture_folder *folder, char text[128])
+{
+    snprintf(text, 128, "%s/list.csv", folder->path);
 }
 
 /* Says what is wrong with the file, by its own name. */
@@ -82,15 +88,33 @@ static int add(const picture_folder *folder, int i, leat_error *err)
     return rc;
 }
 
+static int write_list(const picture_folder *folder, leat_error *err)
+{
+    char name[128], link[128];
+    list_of(folder, name);
+    FILE *const list = fopen(name, "we");
+    for (int i = 0; list && i < folder->n; i++) {
+        link_of(folder, i, link);
+        fputs(link + strlen(folder->path) + 1, list); /* from the folder of the list */
+        for (int k = 0; k < folder->n_labels; k++)
+            fputs(",0", list);
+        putc('\n', list);
+    }
+    const bool whole = list && !ferror(list);
+    return list && fclose(list) == 0 && whole
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+}
+
 /* Makes it. Returns LEAT_OK, or LEAT_E_IO or LEAT_E_DATA with the name of a file that cannot be read or is no
  * image. Close in both cases. */
 static int picture_folder_open(picture_folder *folder, const char *const *files, int n,
-                               int64_t n_classes, leat_error *err)
+                               int64_t n_classes, int n_labels, leat_error *err)
 {
     const char *const where = getenv("TMPDIR");
     char name[128];
     int rc = LEAT_OK;
-    *folder = (picture_folder){ .files = files, .n = n };
+    *folder = (picture_folder){ .files = files, .n = n, .n_labels = n_labels };
     snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
              where && strlen(where) <= 40 && !strchr(where, '\'') ? where : "/tmp");
     if (!mkdtemp(folder->path)) {
@@ -106,7 +130,7 @@ static int picture_folder_open(picture_folder *folder, const char *const *files,
     }
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         rc = add(folder, i, err);
-    return rc;
+    return rc == LEAT_OK && n_labels > 1 ? write_list(folder, err) : rc;
 }
 
 static void picture_folder_close(picture_folder *folder)
@@ -122,6 +146,8 @@ static void picture_folder_close(picture_folder *folder)
         class_of(folder, i, name);
         rmdir(name);
     }
+    list_of(folder, name);
+    unlink(name);
     rmdir(folder->path);
     *folder = (picture_folder){ 0 };
 }
@@ -191,13 +217,48 @@ static int count_classes(struct predict *p, const char *section, int64_t *n, lea
     leat_plan *plan = NULL;
     int rc = LEAT_OK;
     if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
-        rc = leat_trained_take_classes(&p->t, plan, err);
+        rc = leat_trained_take_classes(&p->t, section, plan, err);
         *n = leat_plan_get_info(plan)->n_classes;
     }
     leat_plan_close(&plan);
     if (*n < p->t.n_classes)
         *n = p->t.n_classes;
     return rc;
+}
+
+/* Columns of labels that the section's list of images has; 0: it has no several, or is no list. */
+static int count_labels(const struct predict *p, const char *section)
+{
+    char text[LEAT_OPTION_STRING_MAX];
+    for (int n = 0;; n++) {
+        char *const path = leat_files_text("%s%ssource.images.label[%d]", section ? section : "",
+                                           section ? "." : "", n);
+        const bool found =
+            path && leat_config_get(p->t.config, path, text, sizeof text, NULL) == LEAT_OK;
+        free(path);
+        if (!found)
+            return n;
+    }
+}
+
+/* The source of the images, in new memory; NULL: out of memory. */
+static char *source_text(const picture_folder *folder)
+{
+    char name[128], *text = NULL;
+    size_t size;
+    list_of(folder, name);
+    char *const path = leat_files_yaml(folder->n_labels > 1 ? name : folder->path, LEAT_YAML_VALUE);
+    FILE *const out = path ? open_memstream(&text, &size) : NULL;
+    if (out && folder->n_labels > 1) {
+        fprintf(out, "source={images: {path: %s, header: false, label: [1", path);
+        for (int i = 2; i <= folder->n_labels; i++)
+            fprintf(out, ", %d", i);
+        fputs("]}}", out);
+    } else if (out) {
+        fprintf(out, "source={images: %s}", path);
+    }
+    free(path);
+    return leat_files_close_text(out, &text);
 }
 
 /* The pipeline reads the images in the place of its source. */
@@ -209,13 +270,11 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
         rc = count_classes(p, section, &n, err);
     if (rc == LEAT_OK)
         rc = picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n,
-                                 err);
-    char *const path = leat_files_yaml(p->folder.path, LEAT_YAML_VALUE);
-    char *const source = path ? leat_files_text("source={images: %s}", path) : NULL;
+                                 count_labels(p, section), err);
+    char *const source = source_text(&p->folder);
     if (rc == LEAT_OK)
         rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(source);
-    free(path);
     if (rc == LEAT_OK) /* images have no weights */
         rc = set(p, NULL, "train.sample_weight=''", err);
     return rc;
@@ -231,8 +290,11 @@ static int set_stages(struct predict *p, const char *section, leat_error *err)
         "pipeline.bucket_by_length.drop_remainder=false",
         /* a record that was masked or replaced would have the guesses of zeros, or of another one */
         "pipeline.on_error=fail",
+        /* of images that were named: a cache is of the section's own source, and these are in an order */
+        "pipeline.cache-",
+        "pipeline.shuffle-",
     };
-    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+    for (size_t i = 0; i < sizeof stages / sizeof *stages - (p->folder.n ? 0 : 2); i++) {
         const int rc = set(p, section, stages[i], err);
         if (rc < 0 && rc != LEAT_E_CONFIG && rc != LEAT_E_ARGUMENT)
             return rc;
@@ -262,6 +324,10 @@ static int open_all(struct predict *p, leat_error *err)
         return p->o->labels ? leat_fail_in(err, rc, "with the %lld names of --labels %s: ",
                                            (long long)p->t.n_classes, p->o->labels)
                             : rc;
+    if (p->folder.n == 0 && !p->o->labels &&
+        (rc = leat_trained_take_classes(&p->t, section, p->t.plan, err)) < 0)
+        return rc;
+    leat_trained_say_classes(&p->t, p->o->section);
     const leat_plan_info *info = leat_plan_get_info(p->t.plan);
     if (info->n_batches < 0)
         return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",

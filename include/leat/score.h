@@ -32,10 +32,10 @@ typedef struct leat_score_info {
     double accuracy;  /* share whose largest output is its class; NaN if the loss has no accuracy */
     double top;       /* share whose class is among the `top_k` largest outputs; NaN as above */
     int32_t top_k;
-    /* 2 with one output of binary_cross_entropy; 0: targets are no classes (numbers, several yes or no), and
-     * there is no confusion matrix. */
+    /* 2 with one output of binary_cross_entropy; 0: targets are no classes (numbers, several yes or no) */
     int64_t n_classes;
-    const uint64_t *confusion; /* [class][predicted class]: samples */
+    const uint64_t
+        *confusion;   /* [class][predicted class]: samples; NULL: no, or more than 16384, classes */
     int64_t n_labels; /* for leat_score_get_class(): n_classes, or several yes or no; 0: neither */
     double precision, recall, f1, auc; /* means over classes; NaN: there is none */
 } leat_score_info;

@@ -263,6 +263,11 @@ typedef struct leat_train_decision {
  * returns  LEAT_OK, LEAT_E_ARGUMENT */
 LEAT_API int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
                                  leat_train_decision *out, leat_error *err);
+/* After a decision that was `better`, where its weights could not be kept: the evaluation before is the best one again,
+ * for later ones and checkpoints. *out as leat_trainer_decide() gave it: better, best and best_batch are changed.
+ * returns  LEAT_OK, LEAT_E_ARGUMENT */
+LEAT_API int leat_trainer_decide_unkept(leat_trainer *trainer, leat_train_decision *out,
+                                        leat_error *err);
 /* The learning rate of the next update, after the schedule; 0 for NULL. */
 LEAT_API double leat_trainer_rate(const leat_trainer *trainer);
 

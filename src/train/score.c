@@ -11,13 +11,15 @@
 #include "classes/host_rows.h"
 #include "losses.h"
 
+enum { MATRIX_MOST = 1 << 14 }; /* classes of a confusion matrix */
+
 struct leat_score {
     leat_trainer *trainer;
     int64_t n;   /* outputs of a row */
     bool binary; /* one output that says which of two classes it is */
     leat_score_info info;
-    double loss, right, in_top; /* sums */
-    uint64_t *confusion;
+    double loss, right, in_top;  /* sums */
+    uint64_t *confusion;         /* NULL: too many classes, or none */
     leat_class_metrics *classes; /* NULL: the loss has no classes */
 };
 
@@ -28,7 +30,7 @@ static void set_classes(leat_score *score, const leat_model *model)
     score->info.n_labels = leat_class_metrics_classes(model);
     if (score->binary)
         score->info.n_classes = 2;
-    else if (model->loss == &leat_loss_softmax_cross_entropy && score->n <= 1 << 14)
+    else if (model->loss == &leat_loss_softmax_cross_entropy)
         score->info.n_classes = score->n;
 }
 
@@ -46,11 +48,12 @@ int leat_score_open(leat_trainer *trainer, int32_t top_k, leat_score **out, leat
     score->n = leat_shape_elements(&model->layers[model->n_layers - 1].out);
     score->info.top_k = top_k;
     set_classes(score, model);
-    const size_t cells = (size_t)(score->info.n_classes * score->info.n_classes);
-    score->confusion = calloc(cells + 1, sizeof *score->confusion);
-    int rc = score->confusion
-                 ? LEAT_OK
-                 : leat_fail(err, LEAT_E_NOMEM, "score: a confusion matrix of %zu values", cells);
+    const int64_t n = score->info.n_classes;
+    int rc = LEAT_OK;
+    if (n > 0 && n <= MATRIX_MOST &&
+        !(score->confusion = calloc((size_t)(n * n), sizeof *score->confusion)))
+        rc = leat_fail(err, LEAT_E_NOMEM, "score: a confusion matrix of %lld values",
+                       (long long)(n * n));
     if (rc == LEAT_OK && score->info.n_labels > 0)
         rc = leat_class_ask_open(trainer, &score->classes, err);
     if (rc < 0) {
@@ -98,7 +101,8 @@ static void add_class(leat_score *score, const leat_loss_rows *rows, int64_t row
 {
     const float pair[2] = { predicted == 0, predicted == 1 };
     const int64_t n = score->info.n_classes;
-    score->confusion[actual * n + predicted]++;
+    if (score->confusion)
+        score->confusion[actual * n + predicted]++;
     score->in_top +=
         is_in_top(score, score->binary ? pair : rows->logits + row * score->n, n, actual);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "layers.h"
+#include "losses.h"
 #include "partition/net_partition.h"
 #include "trainer.h"
 #include "whiten.h"
@@ -57,6 +58,17 @@ static void note_chosen(leat_trainer *trainer, const leat_trainer_feed *feed)
                  "the model reads '%.60s', the first tensor that is neither target nor "
                  "sample_weight: name another with train.input",
                  feed->names[0]);
+}
+
+/* The softmax of one value is 1. */
+static void note_one_class(leat_trainer *trainer, const leat_train_options *o)
+{
+    const leat_model *const model = &trainer->model;
+    if (model->loss == &leat_loss_softmax_cross_entropy &&
+        leat_shape_elements(&model->layers[model->n_layers - 1].out) == 1)
+        add_note(trainer, o->model,
+                 "the model has one class, so its loss is always 0 and nothing is learned: "
+                 "softmax_cross_entropy needs an output for each of 2 classes or more");
 }
 
 /* A long average of a short run is that of weights which have learned little. */
@@ -114,6 +126,7 @@ void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const 
 {
     note_input(trainer, feed->names[0]);
     note_chosen(trainer, feed);
+    note_one_class(trainer, options);
     note_average(trainer);
     note_idle(trainer, config, node, options, feed);
 }

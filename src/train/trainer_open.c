@@ -118,7 +118,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->accumulate = (int32_t)o->accumulate;
     trainer->clip = o->clip;
     trainer->views = (leat_views)o->views;
-    if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
+    if (trainer->views != LEAT_VIEWS_NONE && (feed->input.rank != 3 || feed->channels_first))
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
     int rc = leat_trainer_options_normalize(o->normalize, &feed->input, &model->normalize, err);
     rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->n_micro, err) : rc;

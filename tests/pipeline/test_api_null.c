@@ -367,6 +367,7 @@ TEST(trainers)
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_decide(NULL, NULL, NULL, &err));
+    REFUSED(leat_trainer_decide_unkept(NULL, NULL, &err));
     assert_true(leat_trainer_rate(NULL) <= 0);
     REFUSED(leat_trainer_save(NULL, "x", &err));
     REFUSED(leat_trainer_restore(NULL, "x", &err));

@@ -2,9 +2,11 @@
  *
  * test_command_decide.c: what evaluations decide in `leat train`: the best weights are kept, the learning rate falls, the
  * run ends early; and a run that stops and goes on decides as the straight one. */
+#include <errno.h>
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 /* A learning rate so high that the evaluations soon stop improving. */
 #define TRAIN                                                                                      \
@@ -221,6 +223,58 @@ TEST(a_missing_evaluation_is_made_first)
     expect_success(
         shell(TRAIN "--checkpoint c --resume --epochs 3 --set train.checkpoint.best=loss"));
     assert_null(strstr(out, "did not finish"));
+}
+
+/* At a learning rate of 0 no evaluation is better than the first. */
+#define STILL                                                                                      \
+    TRAIN "--set train.optimizer.adam.learning_rate=0 --set train.stop.patience=1 --epochs 3 "
+
+TEST(a_failed_save_is_an_error_where_the_run_ends)
+{
+    make_pipeline();
+    assert_int_equal(disturb(STILL "--save x.st", "rename", 0, ENOSPC), 1);
+    expect_in(err, "cannot save the weights, the run goes on");
+    expect_in(err, "leat train: x.st: ");
+    assert_null(strstr(out, "weights in x.st"));
+}
+
+/* The evaluation that the last run did not finish ends this one, which made no step. */
+TEST(an_owed_evaluation_that_ends_the_run_saves)
+{
+    make_pipeline();
+    expect_success(shell(STILL "--checkpoint c --steps 15"));
+    assert_int_equal(
+        shell("cp y-00000-of-00001.tfrecord yy && printf xxxx | dd conv=notrunc bs=1 seek=30000 "
+              "of=y-00000-of-00001.tfrecord && " STILL "--checkpoint c --resume"),
+        1);
+    expect_in(err, "leat train: eval: ");
+    expect_success(shell("mv yy y-00000-of-00001.tfrecord && " STILL
+                         "--checkpoint c --resume --save x.st && test -s x.st"));
+    expect_in(out, "evaluation that the last run did not finish: loss ");
+    expect_in(out, "the run ends here, as train.stop says");
+    expect_in(out, "weights in x.st");
+}
+
+/* The file then has those of the evaluation before, and so the run says, as does the next one, which keeps them. */
+TEST(best_weights_that_cannot_be_saved_are_not_the_best)
+{
+    static const char train[] =
+        TRAIN "--checkpoint c --set train.checkpoint.best=loss --json x.json ";
+    char line[600];
+    make_pipeline();
+    snprintf(line, sizeof line, "%s --epochs 2", train);
+    expect_success(disturb(line, "rename", 3, ENOSPC)); /* best, checkpoint, best */
+    expect_in(err, "cannot save the best weights, the run goes on");
+    expect_in(out, " in epoch 1, in c/best.safetensors");
+    json_t *json = read_json("x.json");
+    assert_int_equal(number(json_object_get(json, "best"), "epoch"), 0);
+    assert_true(real(json_object_get(json, "best"), "value") == real(epoch(json, 0), "eval_loss"));
+    assert_true(real(epoch(json, 1), "eval_loss") < real(epoch(json, 0), "eval_loss"));
+    assert_false(json_is_true(json_object_get(epoch(json, 1), "best")));
+    json_decref(json);
+    expect_success(
+        shell("%s --resume --epochs 3 --set train.optimizer.adam.learning_rate=0", train));
+    expect_in(out, " in epoch 3, in c/best.safetensors");
 }
 
 TEST_FIXTURE(NULL, remove_all)

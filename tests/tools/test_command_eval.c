@@ -528,6 +528,9 @@ TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
         "predict y.yaml --weights x.st few/ring/*.jpg",
         "train l.yaml",
         "plan l.yaml",
+        "eval l.yaml --weights x.st",
+        "predict l.yaml --weights x.st",
+        "predict l.yaml --weights x.st few/ring/*.jpg",
     };
     train();
     expect_success(
@@ -540,6 +543,11 @@ TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
         expect_failure(shell("$L %s", commands[i]), 1, what);
     expect_success(shell("mkdir few/circle && $L train y.yaml --epochs 1 -q "
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
+    /* Without the source of training no one knows which is missing. */
+    expect_success(shell("$L eval l.yaml --weights x.st"));
+    expect_in(err, "note: the source of 'eval' has 9 classes, and the model has 10");
+    expect_success(shell("$L eval x.yaml --weights x.st"));
+    assert_string_equal(err, "");
 }
 
 TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
@@ -605,6 +613,112 @@ TEST_WITH(names_are_those_of_a_pattern, NULL, clean)
     expect_success(shell("$L predict y.yaml --weights x.st images/ring/*.jpg --top 10"));
     expect_in(out, "triangle");
     assert_null(strstr(out, " a "));
+}
+
+static int clean_one(void **state)
+{
+    shell("rm -rf one shut few");
+    return clean(state);
+}
+
+/* A model that is always right has figures, and no picture; a loss without classes has no picture of any. */
+TEST_WITH(what_is_right_has_no_sheet, NULL, clean_one)
+{
+    static const char one[] = "--set 'train.model=[flatten, dense: 1]' --set 'source={images: "
+                              "one}' --set 'eval.source={images: one}' ";
+    static const char squared[] = "--set train.loss=mean_squared_error";
+    make_pipeline();
+    expect_success(shell("mkdir one && cp -r images/ring one && $L train x.yaml -q --save x1.st "
+                         "--epochs 1 %s | tr -s '\\n ' ' '",
+                         one));
+    expect_in(out, "note: ");
+    expect_in(out, "the model has one class");
+    expect_success(shell("$L eval x.yaml --weights x1.st --sheet x.svg --json=x.json %s", one));
+    expect_in(err, "note: nothing was wrong, so --sheet has no picture");
+    expect_success(shell("test ! -e x.svg && cat x.json"));
+    json_t *const json = parse_out();
+    assert_true(real(json, "accuracy") == 1);
+    json_decref(json);
+    expect_success(shell("$L train x.yaml -q --save x2.st --epochs 1 %s %s", one, squared));
+    expect_failure(shell("$L eval x.yaml --weights x2.st --sheet x.svg %s %s", one, squared), 2,
+                   "--sheet draws images with a wrong class");
+}
+
+/* A list with several labels a file has a value for each, of which an image that is named has none. */
+TEST_WITH(named_images_need_no_labels, NULL, clean)
+{
+    static const char how[] = "--set 'train.model=[flatten, dense: 2]' --set "
+                              "train.loss=binary_cross_entropy";
+    make_pipeline();
+    expect_success(
+        shell("(echo file,thin,red; ls images/*/* | head -n 64 | awk '{print $1 \",\" NR %% 2 "
+              "\",\" NR %% 3 %% 2}') >x.csv && sed 's/tfrecord: \".*\"/images: {path: x.csv, "
+              "root: ., label: [thin, red]}/' x.yaml >y.yaml && printf 'thin\\nred\\n' >xn.txt && "
+              "$L train y.yaml %s -q --epochs 2 --save x.st && rm x.csv && mkdir xt && "
+              "TMPDIR=xt $L predict y.yaml %s --weights x.st images/ring/* --labels xn.txt && "
+              "rmdir xt",
+              how, how));
+    expect_in(out, "images/ring/");
+    expect_in(out, "thin");
+    expect_in(out, "red");
+    expect_success(shell("echo no >x.jpg; cp $(ls images/ring/* | head -n 1) xx.jpg; head -c 300 "
+                         "xx.jpg >xz.jpg"));
+    expect_failure(shell("$L predict y.yaml %s --weights x.st xx.jpg xz.jpg", how), 1,
+                   "leat predict: xz.jpg: ");
+}
+
+/* Images that are named have no place in the cache of a section, and keep their order where it has a shuffle. */
+TEST_WITH(named_images_leave_cache_and_order, NULL, clean)
+{
+    train();
+    expect_success(shell(
+        "awk '/^eval/ {e = 1} e && /- map/ {print \"    - on_error: mask\\n    - shuffle: "
+        "{seed: 3}\"} e && /- batch/ {print \"    - cache: x.cache\"} {print}' x.yaml >z.yaml "
+        "&& $L predict z.yaml --weights x.st test-images/ring/* --json && test ! -e x.cache"));
+    json_t *json = parse_out();
+    const json_t *const images = json_object_get(json, "images");
+    assert_int_equal(json_array_size(images), 6);
+    for (size_t i = 0; i + 1 < 6; i++)
+        assert_true(
+            strcmp(json_string_value(json_object_get(json_array_get(images, i), "file")),
+                   json_string_value(json_object_get(json_array_get(images, i + 1), "file"))) < 0);
+    json_decref(json);
+    expect_success(shell("$L eval z.yaml --weights x.st -q && $L predict z.yaml --weights x.st "
+                         "test-images/ring/* && $L predict z.yaml --weights x.st | wc -l"));
+    expect_in(out, "\n60\n");
+    expect_success(shell("$L eval z.yaml --weights x.st -q"));
+}
+
+/* What was guessed wrongly is the sample that was read, and not the record in whose place it stands. */
+TEST_WITH(wrong_guesses_name_what_was_read, NULL, clean_one)
+{
+    train();
+    expect_success(
+        shell("cp -r test-images shut && for i in shut/*; do f=$(ls $i/* | head -n 1) && head -c "
+              "300 $f >$i/cut.jpg && rm $f; done && "
+              "sed 's/^  pipeline:/&\\n    - on_error: replace/; s:tfrecord. \"y-.*\":images\\: "
+              "shut:' x.yaml >z.yaml && $L eval z.yaml --weights x.st --json --set "
+              "'train.model=[flatten, {dense: {units: 10}}]'"));
+    json_t *const json = parse_out();
+    assert_int_equal(number(json, "replaced"), 10);
+    assert_true(json_array_size(json_object_get(json, "wrong")) > 10);
+    json_decref(json);
+    assert_null(strstr(out, "cut.jpg"));
+}
+
+/* Names of tensors may differ, and on_error concerns the labels of both. */
+TEST_WITH(bad_labels_of_an_evaluation_are_masked, NULL, clean)
+{
+    expect_success(
+        shell("printf 'a,y\\n1,0\\n2,1\\n3,0\\n4,1\\n' >x.csv; sed 's/4,1/4,7/' x.csv >y.csv; echo "
+              "'{source: {csv: {files: x.csv, features: {x: a, label: {columns: y, type: "
+              "int64}}}}, pipeline: [{batch: 2}], "
+              "train: {input: x, model: [{dense: 2}], loss: softmax_cross_entropy}, eval: {source: "
+              "{csv: {files: y.csv, features: {x: a, y: {columns: y, type: int64}}}}, pipeline: "
+              "[{on_error: mask}, {batch: "
+              "2}]}}' >y.yaml; $L train y.yaml --epochs 1"));
+    expect_in(out, "eval: ");
+    expect_in(out, "masked");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

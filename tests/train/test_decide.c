@@ -180,3 +180,27 @@ TEST(null_is_said)
     assert_int_equal(leat_trainer_decide(NULL, &(leat_metrics){ 0 }, &out, &err), LEAT_E_ARGUMENT);
     assert_true(leat_trainer_rate(NULL) <= 0);
 }
+
+/* The best weights that are kept: a better evaluation whose weights could not be is none, and the next one is compared with
+ * that before. train.stop counts it all the same. */
+TEST(what_is_not_kept_is_not_the_best)
+{
+    const leat_trainer_feed in = feed(5);
+    leat_train_decision out;
+    leat_error err;
+    fixture f;
+    fixture_must_open(&f, MODEL LOSS ", stop: {patience: 2}, checkpoint: {dir: x, best: loss}" EVAL,
+                      &in);
+    assert_true(decide(&f, 3, 0).better);
+    out = decide(&f, 1, 0);
+    assert_true(out.better && out.best == 1);
+    assert_int_equal(leat_trainer_decide_unkept(f.trainer, &out, &err), LEAT_OK);
+    assert_true(!out.better && !out.stop && out.best == 3);
+    out = decide(&f, 2, 0);
+    assert_true(out.better && !out.stop);
+    out = decide(&f, 2, 0);
+    assert_true(!out.better && out.stop);
+    assert_int_equal(leat_trainer_decide_unkept(f.trainer, &out, &err), LEAT_OK);
+    assert_true(out.best == 2);
+    fixture_close(&f);
+}

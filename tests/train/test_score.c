@@ -265,11 +265,51 @@ static void one_class(const char *text)
     }
     leat_score_get(score, &info);
     assert_true(info.n_classes == 1 && info.confusion[0] == RECORDS);
+    assert_non_null(strstr(leat_trainer_get_info(f.trainer)->note, "the model has one class"));
     assert_true(info.accuracy == 1 && info.top == 1 && info.loss == 0);
     leat_loader_close(&loader);
     leat_score_close(&score);
     fixture_close(&f);
     leat_plan_close(&plan);
+}
+
+/* More than a matrix of them has room for. */
+TEST(many_classes_have_all_but_a_matrix)
+{
+    enum { N = (1 << 14) + 1 };
+    leat_plan *plan = open_plan();
+    leat_loader *loader = NULL;
+    leat_score *score = NULL;
+    leat_score_info info;
+    leat_batch *batch;
+    fixture f = { 0 };
+    float *outputs = calloc((size_t)BATCH * N, sizeof *outputs);
+    assert_non_null(outputs);
+    assert_int_equal(
+        leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 16385]}", "x",
+                          &f.config, &f.err),
+        LEAT_OK);
+    if (leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_score_open(f.trainer, 1, &score, &f.err) < 0 ||
+        leat_loader_open(plan, NULL, &loader, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    for (int64_t i = 0; i < BATCH; i++)
+        outputs[i * N + N - 1] = 1;
+    assert_int_equal(leat_loader_next(loader, &batch, &f.err), LEAT_OK);
+    int64_t predicted[BATCH], actual[BATCH];
+    assert_int_equal(leat_score_add(score, batch, outputs, predicted, actual, &f.err), LEAT_OK);
+    for (int64_t i = 0; i < BATCH; i++)
+        assert_true(predicted[i] == N - 1 && actual[i] >= 0 && actual[i] < CLASSES);
+    leat_score_get(score, &info);
+    assert_true(info.n_classes == N && info.n_labels == N && !info.confusion);
+    assert_true(info.accuracy == 0 && info.top == 0);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_score_close(&score);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+    free(outputs);
 }
 
 /* Top-5 of one class; and nothing is left to spread. */

@@ -96,12 +96,17 @@ TEST(views_are_averaged)
 
 TEST(views_need_an_image)
 {
-    char config[256];
-    fixture f;
-    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
-    snprintf(config, sizeof config,
-             "train: {model: [dense: 3], loss: softmax_cross_entropy, views: mirror}");
-    assert_int_equal(fixture_open(&f, config, &feed), LEAT_E_CONFIG);
-    assert_non_null(strstr(f.err.message, "train.views is for images"));
-    fixture_close(&f);
+    static const char *const configs[] = {
+        "train: {model: [dense: 3], loss: softmax_cross_entropy, views: mirror}",
+        "train: {model: [flatten, dense: 3], loss: softmax_cross_entropy, views: mirror}",
+    };
+    for (int first = 0; first < 2; first++) { /* no image, and one with its channels first */
+        fixture f;
+        leat_trainer_feed feed =
+            feed_of(LEAT_F32, first ? 3 : 1, (int64_t[]){ CHANNELS, SIDE, SIDE }, 4);
+        feed.channels_first = first;
+        assert_int_equal(fixture_open(&f, configs[first], &feed), LEAT_E_CONFIG);
+        assert_non_null(strstr(f.err.message, "train.views is for images"));
+        fixture_close(&f);
+    }
 }

@@ -10,6 +10,7 @@
 #include "formats/grow.h"
 #include "formats/shard_set.h"
 #include "formats/whole_file.h"
+#include "print/terminal.h"
 #include "setup.h"
 
 enum { NAMES_BYTES_MOST = 16 << 20 };
@@ -193,7 +194,7 @@ static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *
                         : names_of_source(t, NULL, err);
 }
 
-int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
+static int take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
 {
     const char *name;
     int rc = LEAT_OK;
@@ -202,6 +203,30 @@ int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error
     for (int32_t i = 0; rc == LEAT_OK && (name = leat_plan_class(plan, i)); i++)
         rc = add_class(t, name, err);
     return rc;
+}
+
+/* Opens the source of training only if nothing else has its names. */
+static int compare_classes(leat_trained *t, const char *section, leat_error *err)
+{
+    leat_trained source = { .config = t->config };
+    leat_plan *plan = NULL;
+    int rc = names_of_source(&source, NULL, err);
+    if (rc == LEAT_OK && !source.n_classes &&
+        leat_plan_open(t->config, NULL, &plan, NULL) == LEAT_OK)
+        rc = take_classes(&source, plan, err);
+    for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
+        rc = leat_setup_same_class(section, i, t->classes[i], source.classes[i], err);
+    t->uncompared = !source.n_classes;
+    forget_classes(&source);
+    leat_plan_close(&plan);
+    return rc;
+}
+
+int leat_trained_take_classes(leat_trained *t, const char *section, const leat_plan *plan,
+                              leat_error *err)
+{
+    const int rc = take_classes(t, plan, err);
+    return rc < 0 || !section || !leat_plan_class(plan, 0) ? rc : compare_classes(t, section, err);
 }
 
 int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err)
@@ -247,13 +272,19 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
-/* A name too many or too few may have moved all after it. Several outputs of binary_cross_entropy, whose targets have
- * two classes, have a name each. */
-static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
+/* Several outputs of binary_cross_entropy, whose targets have two classes, have a name each. 0: there are no classes. */
+static int64_t count_classes(const leat_trained *t)
 {
     const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
-    const int64_t n = info->n_outputs == 1 ? info->expect.classes : info->n_outputs;
-    if (info->expect.classes == 0 || n == t->n_classes)
+    return info->n_outputs == 1 || info->expect.classes == 0 ? info->expect.classes
+                                                             : info->n_outputs;
+}
+
+/* A name too many or too few may have moved all after it. */
+static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    const int64_t n = count_classes(t);
+    if (n == 0 || n == t->n_classes)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "--labels %s has %lld names, but the model has %lld classes", how->labels,
@@ -287,6 +318,17 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
     if (rc == LEAT_OK && how->labels)
         rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
+}
+
+void leat_trained_say_classes(const leat_trained *t, const char *section)
+{
+    const int64_t n = count_classes(t);
+    if (t->uncompared && t->n_classes < n)
+        leat_terminal_put(stderr, 0, 2,
+                          "note: the source of '%s' has %lld classes, and the model has %lld: if "
+                          "one is missing, the classes after it have numbers of others here; the "
+                          "source of training, which would tell, cannot be read\n",
+                          section, (long long)t->n_classes, (long long)n);
 }
 
 void leat_trained_close(leat_trained *t)

@@ -22,6 +22,7 @@ typedef struct leat_trained {
     leat_trainer *trainer;
     char **classes; /* names; NULL: unknown */
     int64_t n_classes;
+    bool uncompared; /* the source of training, which could not be read, may have other ones */
 } leat_trained;
 
 /* Rows that the commands share. */
@@ -43,10 +44,14 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
 /* An error if class i has another name in the source of a section than in that of training, as far as the config, folders
  * and files of names tell. */
 int leat_trained_same_classes(leat_config *config, const char *section, leat_error *err);
-/* The names are those of this plan's source, if it has some: it also knows those of a list of images. */
-int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err);
+/* The names are those of the source of a section's plan, if it has some: it also knows those of a list of images. An error if
+ * class i has another name in the source of training, as far as that can be read. */
+int leat_trained_take_classes(leat_trained *t, const char *section, const leat_plan *plan,
+                              leat_error *err);
 /* Opens plan, device and trainer, and loads the weights. */
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
+/* Notes on standard error that the model has more classes than the section's source, if nothing tells which are missing. */
+void leat_trained_say_classes(const leat_trained *t, const char *section);
 void leat_trained_close(leat_trained *t);
 
 /* Returns rc, the error of leat_trainer_predict() on this batch. If it is about a value that is not finite, *err also says
@@ -63,7 +68,8 @@ const char *leat_trained_section(const leat_trained_how *how);
 enum { LEAT_WRONG_MOST = 64 };
 
 typedef struct leat_wrong {
-    int64_t batch, row;
+    uint64_t record; /* whose sample it is: of a replaced one the other */
+    int64_t row;
     int64_t actual, predicted; /* classes */
     float probability;         /* of the predicted one */
     int32_t image;             /* place in leat_wrong_sheet.images */
@@ -84,7 +90,7 @@ int leat_wrong_sheet_open(leat_wrong_sheet *sheet, const leat_shape *shape, bool
 void leat_wrong_sheet_close(leat_wrong_sheet *sheet);
 /* Takes the sample if it is among the worst. batch: in host memory; only read if images are kept. */
 void leat_wrong_sheet_add(leat_wrong_sheet *sheet, const leat_wrong *wrong, const leat_view *batch);
-/* Writes the picture as SVG: each image with its class and what was predicted. */
+/* Writes the picture of one image or more as SVG: each with its class and what was predicted. */
 int leat_wrong_sheet_write(const leat_wrong_sheet *sheet, const leat_trained *t, const char *path,
                            leat_error *err);
 

@@ -162,8 +162,6 @@ int leat_wrong_sheet_write(const leat_wrong_sheet *sheet, const leat_trained *t,
                            leat_error *err)
 {
     leat_sheet drawn = { 0 };
-    if (sheet->n == 0)
-        return leat_fail(err, LEAT_E_DATA, "--sheet: nothing was wrong, so there is no picture");
     int rc = draw(sheet, &drawn, err);
     if (rc == LEAT_OK)
         rc = write_svg(sheet, t, &drawn, path, err);

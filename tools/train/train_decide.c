@@ -13,8 +13,8 @@ static char *best_path(const leat_train_run *t)
     return leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
 }
 
-/* As with checkpoints, a disk that is full for a while does not end a run. */
-static int save_best(leat_train_run *t, leat_error *err)
+/* As with checkpoints, a disk that is full for a while does not end a run. Then the best ones are those in the file. */
+static int save_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     char *const path = best_path(t);
     if (!path)
@@ -26,16 +26,16 @@ static int save_best(leat_train_run *t, leat_error *err)
                 "earlier epoch, if it is there: %s\n",
                 path, err->message);
     free(path);
-    return rc == LEAT_E_IO ? LEAT_OK : rc;
+    return rc == LEAT_E_IO ? leat_trainer_decide_unkept(t->trainer, &e->decided, err) : rc;
 }
 
 int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
-    const int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
-    if (rc < 0)
-        return rc;
+    int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
+    if (rc == LEAT_OK && e->decided.better && t->keep.folder)
+        rc = save_best(t, e, err);
     t->decided = e->decided;
-    return e->decided.better && t->keep.folder ? save_best(t, err) : LEAT_OK;
+    return rc;
 }
 
 void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)

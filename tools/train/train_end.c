@@ -118,7 +118,7 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
                (long long)t->best_epoch + 1);
     leat_train_decide_end(t);
-    if (t->save)
+    if (t->saved && t->saved_steps == t->steps)
         printf("; weights in %s", leat_terminal_name(t->save));
     if (*t->keep.path)
         printf("; checkpoint %s", leat_terminal_name(t->keep.path));

@@ -63,8 +63,6 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     leat_loader *loader = NULL;
     leat_loader_options how = { .device = t->device, .epochs = 1 };
     how.expect = leat_trainer_get_info(t->trainer)->expect;
-    how.expect.tensor =
-        leat_plan_tensor_index(t->eval_plan, leat_plan_tensor(t->plan, how.expect.tensor)->name);
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     if (rc == LEAT_OK)
@@ -141,7 +139,7 @@ static int save(leat_train_run *t, leat_error *err)
 static int save_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
     const int rc = save(t, err);
-    if (rc != LEAT_E_IO || number + 1 >= t->epochs || t->steps == t->steps_most)
+    if (rc != LEAT_E_IO || number + 1 >= t->epochs || t->steps == t->steps_most || t->ended_early)
         return rc;
     fprintf(stderr, "leat train: cannot save the weights, the run goes on: %s\n", err->message);
     return LEAT_OK;
@@ -362,7 +360,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     rc = evaluate_owed(t, err);
     begin_epoch(t);
     end = t->ended_early || t->finished;
-    if (rc == LEAT_OK && t->finished)
+    if (rc == LEAT_OK && end)
         rc = save(t, err);
     int32_t stops = 0;
     while ((rc = must_stop(t, rc, &stops, err)) == LEAT_OK && !end && !stops)

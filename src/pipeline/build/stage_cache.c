@@ -105,7 +105,7 @@ static char *stages_text(const leat_build *build, const leat_node *pipeline)
         size += leat_node_text(stage, NULL, 0) + 2;
     char *const text = calloc(1, size), *end = text;
     for (stage = pipeline->first; text && stage != build->cache; stage = stage->next) {
-        if (leat_stage_flags(stage) & LEAT_STAGE_ORDERS)
+        if (leat_stage_flags(stage) & (LEAT_STAGE_ORDERS | LEAT_STAGE_NO_DIGEST))
             continue;
         if (end > text)
             end += snprintf(end, size - (size_t)(end - text), ", ");

@@ -126,6 +126,7 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     *out = (leat_train_decision){ .best_batch = -1 };
     if (!asks(d) || trainer->info.simulated) /* a simulated device has no metrics */
         return LEAT_OK;
+    d->before = d->best;
     out->better = d->best.on && leat_patience_take(&d->best, metrics, at);
     out->best = d->best.best;
     out->best_batch = d->best.best_at;
@@ -139,6 +140,20 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     if (out->lowered)
         leat_patience_again(d->plateau);
     d->at = at;
+    return LEAT_OK;
+}
+
+int leat_trainer_decide_unkept(leat_trainer *trainer, leat_train_decision *out, leat_error *err)
+{
+    if (!trainer || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_decide_unkept: trainer and out must be given");
+    if (!out->better)
+        return LEAT_OK;
+    trainer->decide.best = trainer->decide.before;
+    out->better = 0;
+    out->best = trainer->decide.best.best;
+    out->best_batch = trainer->decide.best.best_at;
     return LEAT_OK;
 }
 

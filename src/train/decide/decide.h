@@ -13,6 +13,7 @@ enum { LEAT_DECIDE_TEXT = 4 * LEAT_PATIENCE_TEXT };
 
 typedef struct leat_decide {
     leat_patience best, stop;
+    leat_patience before;   /* best, before the last evaluation */
     leat_patience *plateau; /* of the schedule; NULL: it is another one */
     int64_t batches;        /* of one epoch */
     int64_t at; /* batches of the run before the last evaluation that was taken in; -1: none */
