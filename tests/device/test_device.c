@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_device.c: what every device must do, on every device of this machine. */
+#include <sched.h>
+
 #include "base/clock.h"
 #include "device/device_plugin.h"
 #include "device/device_table.h"
