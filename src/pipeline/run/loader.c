@@ -200,9 +200,9 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
         loader->taking = true;
         rc = next_locked(loader, until_ns, out, err);
         loader->taking = false;
-        if (loader->copies_beyond)
-            pthread_cond_signal(&loader->turn);
     }
+    if (loader->copies_beyond) /* a thread whose time is over may have taken the last signal */
+        pthread_cond_signal(&loader->turn);
     pthread_mutex_unlock(&loader->lock);
     if (rc >= 0 && !(*out)->info.is_copy)
         leat_batch_fill_views(*out);
