@@ -28,7 +28,8 @@ static struct {
     bool began;       /* MPI, which ends with it then */
     int64_t exchange; /* the one in progress, counted from 1 */
     int64_t said; /* the last in which this rank has told that it waits; negative: it was asked */
-    int64_t *others; /* [n]: the same of the others */
+    int64_t *others; /* [n]: the same of the others, … */
+    int64_t *heard;  /* … and in which exchange of this rank that came */
 } mpi;
 
 static int check_call(int code, const char *call, char *why)
@@ -50,7 +51,8 @@ static int allocate(char *why)
     mpi.ended = calloc(2 * n, sizeof *mpi.ended);
     mpi.which = calloc(2 * n, sizeof *mpi.which);
     mpi.others = calloc(n, sizeof *mpi.others);
-    if (!mpi.hosts || !mpi.requests || !mpi.ended || !mpi.which || !mpi.others) {
+    mpi.heard = calloc(n, sizeof *mpi.heard);
+    if (!mpi.hosts || !mpi.requests || !mpi.ended || !mpi.which || !mpi.others || !mpi.heard) {
         snprintf(why, LEAT_MPI_WHY, "no memory for %d ranks", mpi.n);
         return -1;
     }
@@ -184,6 +186,8 @@ static int hear(char *why)
                                              status.MPI_SOURCE, TAG_WAITS, mpi.all, &status),
                                     "MPI_Recv", why) < 0))
             return -1;
+        if (is_there)
+            mpi.heard[status.MPI_SOURCE] = mpi.exchange;
     } while (is_there);
     return 0;
 }
@@ -196,7 +200,8 @@ static int mpi_ask(int is_over, uint8_t *missing, char *why)
         return -1;
     for (int r = 0; r < mpi.n; r++) {
         const int64_t said = mpi.others[r];
-        const bool waits = said != 0 && llabs(llabs(said) - mpi.exchange) <= 1;
+        const bool waits =
+            said != 0 && mpi.heard[r] == mpi.exchange && llabs(llabs(said) - mpi.exchange) <= 1;
         is_asked |= waits && said > 0;
         missing[r] &= !waits;
     }
@@ -238,6 +243,7 @@ static void mpi_close(void)
     free(mpi.ended);
     free(mpi.which);
     free(mpi.others);
+    free(mpi.heard);
 }
 
 static void mpi_abort(int code)

@@ -10,8 +10,8 @@
 #include "batch_op.h"
 #include "ops/image/mix.h"
 
-#define MOST_PLANES                                                                                \
-    4 /* a first dimension up to this, before a larger last one, is that of channels */
+/* A first dimension up to this, before sides of at least that, is that of channels. */
+enum { MOST_PLANES = 4, LEAST_SIDE = 16 };
 
 typedef struct cutmix_draw {
     int32_t x0, y0, x1, y1; /* box from (x0, y0) to before (x1, y1) */
@@ -27,7 +27,7 @@ static int check(const void *opts, const leat_shape *in, leat_error *err)
         return leat_fail(err, LEAT_E_CONFIG,
                          "cutmix expects images of height, width, channels, got %s",
                          leat_shape_text(in, text, sizeof text));
-    if (in->dims[0] <= MOST_PLANES && in->dims[2] > MOST_PLANES)
+    if (in->dims[0] <= MOST_PLANES && in->dims[1] >= LEAST_SIDE && in->dims[2] >= LEAST_SIDE)
         return leat_fail(err, LEAT_E_CONFIG,
                          "cutmix expects images of height, width, channels, but %s has its "
                          "channels first: leave them last, and put them first in your loop",

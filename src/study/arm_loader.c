@@ -141,6 +141,14 @@ static void count_input(leat_loader *loader, struct count *out)
     out->core_wait_ns = own < 0 || out->stats.core_wait_ns < 0 ? -1 : own + out->stats.core_wait_ns;
 }
 
+/* What a stage took between two counts. Both are estimated from the samples that were timed: where a slow one of them weighs
+ * less in the second, what all samples took on average. */
+static int64_t taken(int64_t from, int64_t to, uint64_t n_from, uint64_t n_to)
+{
+    const double share = n_to ? (double)(n_to - n_from) / (double)n_to : 0;
+    return to > from ? to - from : (int64_t)((double)to * share);
+}
+
 /* Adds what it did between two counts. */
 static void add_input(leat_arm_input *sum, const struct count *before, const struct count *after)
 {
@@ -167,11 +175,14 @@ static void add_input(leat_arm_input *sum, const struct count *before, const str
         stage->does = b->does;
         stage->is_random = b->is_random;
         stage->samples += b->samples - a->samples;
-        stage->busy_ns += b->busy_ns - a->busy_ns;
-        stage->bytes_out += b->bytes_out - a->bytes_out;
+        const int64_t busy = taken(a->busy_ns, b->busy_ns, a->samples, b->samples);
         /* Not known in one run: the run counts as if it had waited for nothing. */
-        stage->cpu_ns +=
-            b->cpu_ns < 0 ? b->busy_ns - a->busy_ns : b->cpu_ns - (a->cpu_ns > 0 ? a->cpu_ns : 0);
+        const int64_t cpu =
+            b->cpu_ns < 0 ? busy
+                          : taken(a->cpu_ns > 0 ? a->cpu_ns : 0, b->cpu_ns, a->samples, b->samples);
+        stage->busy_ns += busy;
+        stage->bytes_out += b->bytes_out - a->bytes_out;
+        stage->cpu_ns += cpu < busy ? cpu : busy;
     }
 }
 

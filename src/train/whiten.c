@@ -251,16 +251,25 @@ int leat_whiten_take(leat_whiten *whiten, leat_ranks *ranks, int32_t from, int r
     return rc;
 }
 
+/* Whether the kernel lies somewhere inside the image. */
+static bool fits(const patches *p)
+{
+    const leat_sliding *const w = &p->window;
+    return w->in[0] > (w->size[0] - 1) * w->dilation[0] &&
+           w->in[1] > (w->size[1] - 1) * w->dilation[1];
+}
+
 int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,
                     leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < whiten->n && rc == LEAT_OK; i++) {
         const patches *const p = &whiten->layers[i];
+        if (p->count == 0 && !fits(p))
+            continue; /* its weights stay as drawn */
         if (p->count == 0)
             return leat_fail(err, LEAT_E_DATA,
-                             "init: whiten: there are no images to decide the weights by, or they "
-                             "are smaller than the layer's kernel");
+                             "init: whiten: there are no images to decide the weights by");
         rc = backend->read(net, p->layer, 0, LEAT_VALUES_WEIGHT, p->weights, err);
         take_means(p);
         decompose(p);

@@ -180,7 +180,8 @@ TEST(what_they_refuse)
     leat_error err;
     const leat_shape labels = { LEAT_I64, 3, { 2, 2, 1 } }, flat = { LEAT_F32, 1, { 9 } };
     const leat_shape planes = { LEAT_F32, 3, { 3, 32, 40 } },
-                     bands = { LEAT_F32, 3, { 32, 40, 12 } };
+                     bands = { LEAT_F32, 3, { 32, 40, 12 } },
+                     leads = { LEAT_F32, 3, { 1, 99, 12 } };
     const leat_shape row = { LEAT_U8, 3, { 1, 40, 3 } };
     void *const o = mix_options(&leat_batch_op_mixup, "1", "1");
     assert_int_equal(leat_batch_op_mixup.check(o, &labels, &err), LEAT_E_CONFIG);
@@ -195,6 +196,7 @@ TEST(what_they_refuse)
                         "has its channels first: leave them last, and put them first in your loop");
     assert_int_equal(leat_batch_op_cutmix.check(o, &bands, &err), LEAT_OK);
     assert_int_equal(leat_batch_op_cutmix.check(o, &row, &err), LEAT_OK);
+    assert_int_equal(leat_batch_op_cutmix.check(o, &leads, &err), LEAT_OK);
     free(o);
 }
 

@@ -488,10 +488,12 @@ TEST(changes_of_many_values_are_told_apart)
 TEST(one_epoch_reuses_no_cache)
 {
     static const struct {
-        const char *first;
-        int epochs;
+        const char *first, *epochs;
         bool reused;
-    } cases[] = { { "", 1, false }, { "", 2, true }, { "repeat, ", 1, true } };
+    } cases[] = { { "", "epochs: 1, ", false },
+                  { "", "epochs: 2, ", true },
+                  { "", "", true }, /* `leat train --epochs` says */
+                  { "repeat, ", "epochs: 1, ", true } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
         leat_compare_arm out = { .name = "" };
@@ -500,7 +502,7 @@ TEST(one_epoch_reuses_no_cache)
         leat_error err = { 0 };
         snprintf(text, sizeof text,
                  "source: {images: {path: %s}}\npipeline: [%s{map: [decode_pnm, {resize: [4, 4]}, "
-                 "normalize]}, {batch: 2}]\ntrain: {device: sim:h200, epochs: %d, model: [flatten, "
+                 "normalize]}, {batch: 2}]\ntrain: {device: sim:h200, %smodel: [flatten, "
                  "dense: 2], loss: softmax_cross_entropy}\n",
                  test_folder, cases[i].first, cases[i].epochs);
         if (leat_arm_init(&arm, &out, 1, &err) < 0 ||

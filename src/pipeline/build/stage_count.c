@@ -50,7 +50,8 @@ static void note_part(leat_build *build, const char *stage)
     const leat_order_step *const steps = build->batch ? order->after : order->before;
     const int32_t last = (build->batch ? order->n_after : order->n_before) - 1;
     bool is_new_each_epoch = false;
-    for (int32_t i = last; i >= 0; i--)
+    for (int32_t i = last; i >= 0 && steps[i].n_in != LEAT_ENDLESS;
+         i--) /* of which none has parts */
         is_new_each_epoch |= steps[i].kind == LEAT_ORDER_SHUFFLE && steps[i].shuffle.reshuffle;
     if (is_new_each_epoch && steps[last].n_out < steps[last].n_in)
         leat_note_add(build->plan,

@@ -141,10 +141,11 @@ static bool runs_with_others(const leat_facts *f)
 static struct range range_without_decoding(const leat_facts *f, double share, bool parted,
                                            int32_t ops, bool is_cache)
 {
-    const int32_t known = runs_with_others(f) ? 0 : ops; /* which are in that stage is not known */
+    const int32_t known = runs_with_others(f) ? 0 : ops; /* which of them it has is not known */
     struct range range = { 0, 0, 0 };
     leat_facts *const after = calloc(3, sizeof *after);
-    if (after && leave_out_decoding(f, (struct cut){ share, LEAST, 0, ops, is_cache }, &after[0])) {
+    if (after &&
+        leave_out_decoding(f, (struct cut){ share, LEAST, 0, known, is_cache }, &after[0])) {
         leave_out_decoding(f, (struct cut){ share, NONE, 0, ops, is_cache }, &after[1]);
         leave_out_decoding(f, (struct cut){ share, LEAST, parted ? 0.5 : 0, known, is_cache },
                            &after[2]);
@@ -235,7 +236,7 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
     const double share = placed ? place.share : 1;
     const bool parted =
         (!placed || place.divides) && runs_with_others(f); /* half of that may stay */
-    const int32_t ops = placed && !(place.divides && runs_with_others(f)) ? place.n_ops : 0;
+    const int32_t ops = placed ? place.n_ops : 0;
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
     if ((placed && (place.moves || place.leaves)) ||

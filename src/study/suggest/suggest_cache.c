@@ -307,7 +307,11 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
 bool leat_suggest_cache_reused(const leat_suggest_about *about)
 {
     const leat_trainer_info *const training = leat_trainer_get_info(about->arm->trainer);
-    return !training || training->epochs != 1 || leat_arm_has_stage(about->arm->plan, "repeat");
+    char text[TEXT]; /* without it, `leat train --epochs` says how many */
+    const bool is_set =
+        leat_config_get(about->config, "train.epochs", text, sizeof text, NULL) == LEAT_OK;
+    return !training || training->epochs != 1 || !is_set ||
+           leat_arm_has_stage(about->arm->plan, "repeat");
 }
 
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out)

@@ -390,7 +390,7 @@ TEST(a_part_that_changes_with_the_epoch_is_told)
         for (int32_t k = 0; leat_plan_note(plan, k); k++) {
             const char *const note = leat_plan_note(plan, k);
             is_told |= rows[i].told && strstr(note, rows[i].told);
-            if (!rows[i].told && strstr(note, "keeps other samples"))
+            if (!rows[i].told && strstr(note, "keeps different samples"))
                 fail_msg("%s: %s", rows[i].stages, note);
         }
         if (rows[i].told && !is_told)
