@@ -122,9 +122,28 @@ static int mpi_open(int32_t *rank, int32_t *n, int32_t *here, char *why)
     return allocate(why) < 0 || count_here(here, why) < 0 ? -1 : gather_hosts(why);
 }
 
+static int hear(char *why)
+{
+    MPI_Status status;
+    int is_there = 0;
+    do {
+        if (check_call(MPI_Iprobe(MPI_ANY_SOURCE, TAG_WAITS, mpi.all, &is_there, &status),
+                       "MPI_Iprobe", why) < 0 ||
+            (is_there && check_call(MPI_Recv(&mpi.others[status.MPI_SOURCE], 1, MPI_INT64_T,
+                                             status.MPI_SOURCE, TAG_WAITS, mpi.all, &status),
+                                    "MPI_Recv", why) < 0))
+            return -1;
+        if (is_there)
+            mpi.heard[status.MPI_SOURCE] = mpi.exchange;
+    } while (is_there);
+    return 0;
+}
+
 static int mpi_begin(const void *mine, size_t stride, void *all, size_t apart, size_t bytes,
                      char *why)
 {
+    if (hear(why) < 0) /* what came before is of exchanges before */
+        return -1;
     mpi.bytes = (int)bytes;
     mpi.exchange++;
     for (int r = 0; r < mpi.n; r++)
@@ -175,23 +194,6 @@ static int mpi_test(int32_t *left, uint8_t *missing, char *why)
     return 0;
 }
 
-static int hear(char *why)
-{
-    MPI_Status status;
-    int is_there = 0;
-    do {
-        if (check_call(MPI_Iprobe(MPI_ANY_SOURCE, TAG_WAITS, mpi.all, &is_there, &status),
-                       "MPI_Iprobe", why) < 0 ||
-            (is_there && check_call(MPI_Recv(&mpi.others[status.MPI_SOURCE], 1, MPI_INT64_T,
-                                             status.MPI_SOURCE, TAG_WAITS, mpi.all, &status),
-                                    "MPI_Recv", why) < 0))
-            return -1;
-        if (is_there)
-            mpi.heard[status.MPI_SOURCE] = mpi.exchange;
-    } while (is_there);
-    return 0;
-}
-
 /* One that was stopped between two sends makes one rank wait in this exchange and one in the next. */
 static int mpi_ask(int is_over, uint8_t *missing, char *why)
 {
@@ -200,8 +202,9 @@ static int mpi_ask(int is_over, uint8_t *missing, char *why)
         return -1;
     for (int r = 0; r < mpi.n; r++) {
         const int64_t said = mpi.others[r];
+        const int64_t apart = llabs(llabs(said) - mpi.exchange);
         const bool waits =
-            said != 0 && mpi.heard[r] == mpi.exchange && llabs(llabs(said) - mpi.exchange) <= 1;
+            said != 0 && (apart == 0 || (apart == 1 && mpi.heard[r] == mpi.exchange));
         is_asked |= waits && said > 0;
         missing[r] &= !waits;
     }

@@ -303,13 +303,17 @@ int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err)
 double leat_arm_step_ns(const leat_arm *arm, int32_t round)
 {
     const leat_meter *const run = &arm->step[round];
-    return arm->accumulate > 1 || arm->sync_every > 1 ? (double)run->wall_ns / (double)run->n_steps
-                                                      : (double)run->step_p50_ns;
+    const bool has_updates = arm->accumulate > 1 && run->n_steps % (size_t)arm->accumulate == 0;
+    return has_updates || arm->sync_every > 1 ? (double)run->wall_ns / (double)run->n_steps
+                                              : (double)run->step_p50_ns;
 }
 
 void leat_arm_whole_updates(leat_arm *arm)
 {
+    enum { LONGER = 4 }; /* runs, at most, for that */
     const int32_t n = arm->accumulate > 1 ? arm->accumulate : 1;
+    if (n > LONGER * arm->steps_alone)
+        return;
     arm->steps_alone = arm->steps_alone > n ? arm->steps_alone - arm->steps_alone % n : n;
 }
 

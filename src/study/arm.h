@@ -165,7 +165,8 @@ int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);
 /* What a step alone took in a round, ns: the median, which a delay of the host does not change; the mean where steps differ
  * (an update after each train.accumulate of them, a wait after each train.sync_every). */
 double leat_arm_step_ns(const leat_arm *arm, int32_t round);
-/* Makes these runs as long as whole updates, so that each has its share of them. After leat_arm_warm_step(). */
+/* Makes these runs as long as whole updates, so that each has its share of them; of updates so rare that a run would be more
+ * than four times as long, none is counted. After leat_arm_warm_step(). */
 void leat_arm_whole_updates(leat_arm *arm);
 
 /* Fills out->recorded from one more run, or says there why not: the device keeps no records, or the run failed.

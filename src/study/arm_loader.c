@@ -177,9 +177,9 @@ static void add_input(leat_arm_input *sum, const struct count *before, const str
         stage->samples += b->samples - a->samples;
         const int64_t busy = taken(a->busy_ns, b->busy_ns, a->samples, b->samples);
         /* Not known in one run: the run counts as if it had waited for nothing. */
-        const int64_t cpu =
-            b->cpu_ns < 0 ? busy
-                          : taken(a->cpu_ns > 0 ? a->cpu_ns : 0, b->cpu_ns, a->samples, b->samples);
+        const int64_t cpu = b->cpu_ns < 0 ? busy
+                                          : taken(a->cpu_ns < 0 ? b->cpu_ns : a->cpu_ns, b->cpu_ns,
+                                                  a->samples, b->samples);
         stage->busy_ns += busy;
         stage->bytes_out += b->bytes_out - a->bytes_out;
         stage->cpu_ns += cpu < busy ? cpu : busy;

@@ -41,15 +41,21 @@ static float value_at(const leat_model_normalize *by, const leat_view *x, int64_
     return by->n ? value * by->scale[i % by->n] + by->shift[i % by->n] : value;
 }
 
+/* Whether the window lies inside the image. */
+static bool is_inside(const leat_sliding *w, int64_t oy, int64_t ox)
+{
+    const int64_t top = oy * w->stride[0] - w->pad_low[0], left = ox * w->stride[1] - w->pad_low[1];
+    return top >= 0 && left >= 0 && top + (w->size[0] - 1) * w->dilation[0] < w->in[0] &&
+           left + (w->size[1] - 1) * w->dilation[1] < w->in[1];
+}
+
 /* Fills p->patch; false: the window reaches over the edge. */
 static bool take_patch(const patches *p, const leat_view *x, int64_t row, int64_t oy, int64_t ox)
 {
     const leat_sliding *w = &p->window;
     const int64_t top = oy * w->stride[0] - w->pad_low[0], left = ox * w->stride[1] - w->pad_low[1];
-    const int64_t last_y = top + (w->size[0] - 1) * w->dilation[0];
-    const int64_t last_x = left + (w->size[1] - 1) * w->dilation[1];
     float *to = p->patch;
-    if (top < 0 || left < 0 || last_y >= w->in[0] || last_x >= w->in[1])
+    if (!is_inside(w, oy, ox))
         return false;
     for (int64_t ky = 0; ky < w->size[0]; ky++)
         for (int64_t kx = 0; kx < w->size[1]; kx++) {
@@ -251,12 +257,14 @@ int leat_whiten_take(leat_whiten *whiten, leat_ranks *ranks, int32_t from, int r
     return rc;
 }
 
-/* Whether the kernel lies somewhere inside the image. */
+/* Whether any window lies inside the image. */
 static bool fits(const patches *p)
 {
     const leat_sliding *const w = &p->window;
-    return w->in[0] > (w->size[0] - 1) * w->dilation[0] &&
-           w->in[1] > (w->size[1] - 1) * w->dilation[1];
+    for (int64_t i = 0; i < w->out[0] * w->out[1]; i++)
+        if (is_inside(w, i / w->out[1], i % w->out[1]))
+            return true;
+    return false;
 }
 
 int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,

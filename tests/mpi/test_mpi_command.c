@@ -199,11 +199,11 @@ TEST(a_slow_rank_is_named)
         json_decref(file);
     }
     assert_true(named || !unit_judges_times()); /* test_exchange holds the rule at any load */
-    /* Stopped for a second, wherever it is. */
+    /* Stopped for three seconds, wherever it is. */
     expect_success(shell("rm -rf c; timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
                          "--json r.json --epochs 100000 --checkpoint c >log & p=$!; for i in $(seq "
                          "900); do ls c/step* >/dev/null 2>&1 && break; sleep 0.05; done; kill "
-                         "-STOP $(cat pid.1); sleep 1; kill -CONT $(cat pid.1); sleep 0.5; kill "
+                         "-STOP $(cat pid.1); sleep 3; kill -CONT $(cat pid.1); sleep 0.5; kill "
                          "-TERM $(cat pid.0); wait $p; test $? = 85"));
     verdict_of(&file, &row); /* how long the whole run takes is not known */
     assert_true(real(row, "late") * real(file, "seconds") > 0.7);
@@ -270,13 +270,16 @@ TEST(after_a_deadline_the_rank_that_reports_writes)
     make_pipeline();
     for (int stopped = 1; stopped <= 2; stopped++) {
         char wanted[80];
-        const int code = shell("timeout 60 mpirun %s >log", commands[stopped - 1]);
-        if (code != 1)
-            fail_msg("exit code %d: %s", code, err);
+        bool alone =
+            false; /* in one of three runs: another rank may be held up for a second, too */
         snprintf(wanted, sizeof wanted, "leat train: rank %d of 3 (", stopped);
-        expect_in(err, wanted);
-        expect_in(err, "late by more than the deadline of 3 s");
-        assert_null(strstr(strstr(err, "of 3 (") + 1, "of 3 ("));
+        for (int i = 0; i < 3 && !alone; i++) {
+            assert_int_equal(
+                shell("rm -rf d t.json; timeout 60 mpirun %s >log", commands[stopped - 1]), 1);
+            expect_in(err, "late by more than the deadline of 3 s");
+            alone = strstr(err, wanted) && !strstr(strstr(err, "of 3 (") + 1, "of 3 (");
+        }
+        assert_true(alone);
         expect_success(shell("test -s t.json; c=$?; rm -rf d t.json log; exit $c"));
     }
 }

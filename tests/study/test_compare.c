@@ -120,6 +120,10 @@ TEST(each_step_has_its_share_of_an_update)
     arm.accumulate = 20;
     leat_arm_whole_updates(&arm);
     assert_int_equal(arm.steps_alone, 20);
+    arm.accumulate = 81; /* a run of 81 steps would take too long */
+    leat_arm_whole_updates(&arm);
+    assert_int_equal(arm.steps_alone, 20);
+    assert_close(leat_arm_step_ns(&arm, 0), 100);
     arm.accumulate = 1;
     arm.sync_every = 2;
     assert_close(leat_arm_step_ns(&arm, 0), 250);

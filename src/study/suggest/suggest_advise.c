@@ -74,7 +74,7 @@ struct cut {
     double share;  /* of the samples */
     double least;  /* of the loader's time, that remains for what no stage shows */
     double stays;  /* of the stages that are left out */
-    int32_t ops;   /* stages of ops behind the last decoder that are left out, too */
+    bool ops;      /* all of the decoded tensor are left out, too */
     bool is_cache; /* these samples are not read and parsed either, nor waited for */
 };
 
@@ -84,18 +84,31 @@ static double time_of(const leat_stage_fact *stage, bool is_cache)
     return is_cache && stage->does == LEAT_DOES_READ ? stage->cpu_ns : stage->wall_ns;
 }
 
+static const leat_stage_fact *last_decoder(const leat_facts *f)
+{
+    const leat_stage_fact *last = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        last = decodes(&f->stages[i]) ? &f->stages[i] : last;
+    return last;
+}
+
+/* Whether it is an op of the same tensor: "image: resize" and "image: decode_jpeg". */
+static bool is_op_of(const leat_stage_fact *stage, const leat_stage_fact *decoder)
+{
+    return decoder && stage->does == LEAT_DOES_OPS &&
+           !strncmp(stage->name, decoder->name, strcspn(decoder->name, ":") + 1);
+}
+
 /* The facts of the loader after a cut. False: nothing decodes. */
 static bool leave_out_decoding(const leat_facts *f, struct cut cut, leat_facts *after)
 {
     const double waits = cut.is_cache ? f->work[LEAT_WORK_STORAGE] : 0;
     double all = 0, decoding = 0, left_out = 0;
-    int32_t last = 0;
+    const leat_stage_fact *const decoder = last_decoder(f);
     *after = *f;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        last = decodes(&f->stages[i]) ? i : last;
     for (int32_t i = 0; i < f->n_stages; i++) {
         const leat_stage_fact *stage = &f->stages[i];
-        const bool is_op = i > last && i <= last + cut.ops && stage->does == LEAT_DOES_OPS;
+        const bool is_op = cut.ops && is_op_of(stage, decoder);
         const double ns = time_of(stage, cut.is_cache);
         const bool reads = stage->does == LEAT_DOES_READ || stage->does == LEAT_DOES_PARSE;
         all += ns;
@@ -121,7 +134,7 @@ static double without_decoding(const leat_facts *f, const leat_facts *after)
 
 double leat_suggest_without_decoding(const leat_facts *f, double share)
 {
-    const struct cut cut = { share, LEAST, 0, 0, false };
+    const struct cut cut = { share, LEAST, 0, false, false };
     leat_facts *const after = malloc(sizeof *after);
     const double ns = after && leave_out_decoding(f, cut, after) ? without_decoding(f, after) : 0;
     free(after);
@@ -137,16 +150,21 @@ static bool runs_with_others(const leat_facts *f)
     return false;
 }
 
-/* parted: of the stage that decodes, half may stay. ops: as in a cut. */
+/* parted: of the stage that decodes, half may stay. n_ops: ops between decoder and cache; which they are is known where the
+ * tensor has no others. */
 static struct range range_without_decoding(const leat_facts *f, double share, bool parted,
-                                           int32_t ops, bool is_cache)
+                                           int32_t n_ops, bool is_cache)
 {
-    const int32_t known = runs_with_others(f) ? 0 : ops; /* which of them it has is not known */
+    const leat_stage_fact *const decoder = last_decoder(f);
     struct range range = { 0, 0, 0 };
+    int32_t n = 0;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        n += is_op_of(&f->stages[i], decoder);
+    const bool known = n > 0 && n == n_ops && !runs_with_others(f);
     leat_facts *const after = calloc(3, sizeof *after);
     if (after &&
         leave_out_decoding(f, (struct cut){ share, LEAST, 0, known, is_cache }, &after[0])) {
-        leave_out_decoding(f, (struct cut){ share, NONE, 0, ops, is_cache }, &after[1]);
+        leave_out_decoding(f, (struct cut){ share, NONE, 0, n_ops > 0, is_cache }, &after[1]);
         leave_out_decoding(f, (struct cut){ share, LEAST, parted ? 0.5 : 0, known, is_cache },
                            &after[2]);
         range = range_of(f, without_decoding(f, &after[0]), &after[1], &after[2]);
@@ -225,8 +243,9 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
-    if (!placed && about->diagnosis->verdict.cause == LEAT_CAUSE_STORAGE)
-        return; /* pixels are more bytes to wait for */
+    if (!placed && (about->diagnosis->verdict.cause == LEAT_CAUSE_STORAGE ||
+                    !leat_suggest_cache_reused(about)))
+        return; /* pixels are more bytes to wait for, and to make them decodes all once */
     const char *const why = !placed ? "it needs other files"
                             : leat_suggest_cache_fills(f, &place)
                                 ? out->no_trials   ? "--quick tries no changes"
