@@ -31,7 +31,7 @@ system() {
         ln -s "$(command -v $tool)" bin/$tool
     done
     echo "echo $user" | stand_in id
-    for command in c++ cmake ninja patch protoc-c; do
+    for command in c++ cmake ninja patch pgrep protoc-c; do
         echo : | stand_in $command
     done
     # The compiler reads a line "#include <HEADER>".
