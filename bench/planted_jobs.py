@@ -204,8 +204,9 @@ JOBS = {
     "loss read each step": Job(ROWS, ["shuffle"], r"sync-bound", [["train.sync_every=100"], ["train.sync_every=0"],
                                                                   *ahead(8)], batch=256, model=MLP,
                                device="sim:{launch_ns: 100000, kernel_min_ns: 150000}", train="  sync_every: 1\n"),
+    # Of 2048 fewer than 16 would make an epoch, which no advice may be.
     "launch-bound": Job(ROWS, ["shuffle"], r"launch-bound", [["pipeline.batch.size=128"], ["pipeline.batch.size=512"],
-                                                             ["pipeline.batch.size=2048"], *ahead(8)],
+                                                             *ahead(8)],
                         model="[" + "{dense: {units: 100}}, relu, " * 12 + "{dense: {units: 10}}]", device="sim:l4"),
     "long first epoch": Job(LARGE, ["shuffle", maps(*TWICE), "cache"], r"warm-up", [*threads(4)], batch=8, device=FAST, epochs=3),
     "too short": Job(FEW, ["shuffle"], r"warm-up", [*ahead(8)], batch=32, model=MLP, device="sim:h200", epochs=1),
