@@ -110,9 +110,8 @@ typedef struct leat_doctor_result {
     double shares[LEAT_N_SHARES]; /* by leat_share, of the wall time of a step; sum 1 */
     double work
         [LEAT_N_WORKS]; /* by leat_worker_time, of the workers' time while the loader runs alone; sum 1; all 0: not known */
-    int32_t
-        no_prefetch; /* 1: prefetch is 0, so `work` and stages are of LEAT_PART_FIRST_BATCH, not of _LOADER */
-    leat_meter meter; /* the job as it runs */
+    int32_t no_prefetch; /* 1: `work` and stages are of LEAT_PART_FIRST_BATCH, not of _LOADER */
+    leat_meter meter;    /* the job as it runs */
     leat_estimate samples_per_s;
     double measured_step_ms, predicted_step_ms;
     leat_part next_limit; /* the next bottleneck; LEAT_PART_NONE: none is known */

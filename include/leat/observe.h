@@ -16,8 +16,7 @@ extern "C" {
  * were waited for. `busy_ns` and `all_ns` are of the CPUs that this process may use, as the kernel counts them, in ticks
  * of 10 ms. */
 typedef struct leat_usage {
-    int32_t
-        n_cpus; /* that this process may use: of its affinity mask, as many as a CPU limit lets it keep busy */
+    int32_t n_cpus;   /* of the affinity mask, as many as a CPU limit lets this process use */
     int32_t n_beyond; /* the others of the mask; 0: there is no such limit */
     int64_t at_ns;    /* CLOCK_MONOTONIC */
     int64_t own_ns;

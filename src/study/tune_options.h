@@ -19,8 +19,7 @@ typedef struct leat_tune_row {
     const char *initial; /* value if the config does not set it; "cores": their number */
     const char *needs;   /* what the config must have; NULL: nothing */
     const char *unless;  /* a setting under which the option means nothing; NULL: none */
-    const char *
-        stage; /* of the path, to add where the config has none: then the value is 0; NULL: it has one */
+    const char *stage; /* to add where the config has none: then the value is 0; NULL: it has it */
 } leat_tune_row;
 
 /* Most important first. */

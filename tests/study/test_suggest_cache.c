@@ -204,14 +204,21 @@ static const char job[] =
     "train:\n  device: sim:h200\n  epochs: 10\n  model: [flatten, dense: 2]\n"
     "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n";
 
+static void open_arm(const char *text, leat_arm *arm, leat_compare_arm *out)
+{
+    leat_error err = { 0 };
+    if (leat_arm_init(arm, out, 1, &err) < 0 ||
+        leat_config_parse(text, "x.yaml", &arm->config, &err) < 0 || leat_arm_open(arm, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
 /* An arm of that job, and facts that say what decoding takes: the doctor itself would see that it sleeps. */
 static void open_text_job(const char *text, leat_arm *arm, leat_compare_arm *out, leat_facts *f,
                           leat_diagnosis *d)
 {
     leat_error err = { 0 };
-    if (leat_arm_init(arm, out, 1, &err) < 0 ||
-        leat_config_parse(text, "x.yaml", &arm->config, &err) < 0 || leat_arm_open(arm, &err) < 0 ||
-        leat_arm_warm_up(arm, 10, &err) < 0)
+    open_arm(text, arm, out);
+    if (leat_arm_warm_up(arm, 10, &err) < 0)
         fail_msg("%s", err.message);
     *f = facts_of(4, 4, 0.1);
     f->rows = 2;
@@ -498,16 +505,12 @@ TEST(one_epoch_reuses_no_cache)
         leat_compare_arm out = { .name = "" };
         leat_arm arm = { .sync_every = 0 };
         leat_suggest_place place;
-        leat_error err = { 0 };
         snprintf(text, sizeof text,
                  "source: {images: {path: %s}}\npipeline: [%s{map: [decode_pnm, {resize: [4, 4]}, "
                  "normalize]}, {batch: 2}]\ntrain: {device: sim:h200, %smodel: [flatten, "
                  "dense: 2], loss: softmax_cross_entropy}\n",
                  test_folder, cases[i].first, cases[i].epochs);
-        if (leat_arm_init(&arm, &out, 1, &err) < 0 ||
-            leat_config_parse(text, "x.yaml", &arm.config, &err) < 0 ||
-            leat_arm_open(&arm, &err) < 0)
-            fail_msg("%s", err.message);
+        open_arm(text, &arm, &out);
         const leat_suggest_about about = { .config = arm.config, .arm = &arm };
         assert_int_equal(leat_suggest_cache_place(&about, &place), cases[i].reused);
         leat_arm_close(&arm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_command_eval.c: `leat eval` and `leat predict`: they agree with training's own evaluation, with each
+ * test_command_eval.c: `leat eval`, and `leat predict` beside it: they agree with training's own evaluation, with each
  * other and with their sums. */
 #include <math.h>
 
@@ -174,107 +174,6 @@ TEST_WITH(eval_prints_tables, NULL, clean)
     expect_failure(shell("$L eval x.yaml --weights x.st --device sim"), 1, "simulated");
 }
 
-/* Every image alone and all together: the same guesses as eval counts. */
-TEST_WITH(predict_agrees_with_eval, NULL, clean)
-{
-    train();
-    expect_success(shell("$L eval x.yaml --weights x.st --json -q"));
-    json_t *json = parse_out();
-    int64_t ring = -1, right = 0;
-    for (size_t i = 0; i < 10; i++) {
-        const json_t *one = json_array_get(json_object_get(json, "classes"), i);
-        if (!strcmp(json_string_value(json_object_get(one, "name")), "ring")) {
-            ring = (int64_t)i;
-            right = number(one, "right");
-        }
-    }
-    json_decref(json);
-    assert_true(ring >= 0);
-    expect_success(shell("$L predict x.yaml --weights x.st test-images/ring/* --json"));
-    json = parse_out();
-    const json_t *images = json_object_get(json, "images");
-    assert_int_equal(json_array_size(images), 6);
-    for (size_t i = 0; i < 6; i++) {
-        const json_t *guesses = json_object_get(json_array_get(images, i), "guesses");
-        assert_int_equal(json_array_size(guesses), 3);
-        right -= number(json_array_get(guesses, 0), "class") == ring;
-        assert_true(real(json_array_get(guesses, 0), "probability") >=
-                    real(json_array_get(guesses, 1), "probability"));
-    }
-    assert_int_equal(right, 0);
-    json_decref(json);
-    expect_success(
-        shell("$L predict x.yaml --weights x.st --top 1 \"$(ls test-images/ring/* | head "
-              "-1)\""));
-    expect_in(out, "test-images/ring/");
-    expect_in(out, " %\n");
-    /* images have no weights, and need none */
-    expect_success(shell("$L predict x.yaml --weights x.st test-images/ring/* --set "
-                         "train.sample_weight=weight"));
-    expect_failure(shell("$L eval x.yaml --weights x.st -q --set train.sample_weight=weight"), 1,
-                   "train.sample_weight: the pipeline gives no tensor 'weight'");
-}
-
-/* Probabilities of a sure model round to 0, and its outputs still have an order: that of top-k accuracy. */
-TEST_WITH(equal_probabilities_are_in_order_of_outputs, NULL, clean)
-{
-    int64_t in_top = 0, zeros = 0;
-    char part[64];
-    make_pipeline();
-    expect_success(shell("$L train x.yaml --epochs 2 --save x.st -q >x.txt --set "
-                         "train.optimizer.adam.learning_rate=100 && "
-                         "$L eval x.yaml --weights x.st --json --top 5"));
-    json_t *json = parse_out();
-    const double top = real(json, "top_accuracy");
-    json_decref(json);
-    expect_success(shell("$L predict x.yaml --weights x.st test-images/*/* --json --top 5"));
-    json = parse_out();
-    const json_t *const images = json_object_get(json, "images");
-    assert_int_equal(json_array_size(images), 60);
-    for (size_t i = 0; i < 300; i++) {
-        const json_t *const image = json_array_get(images, i / 5);
-        const json_t *const guess = json_array_get(json_object_get(image, "guesses"), i % 5);
-        snprintf(part, sizeof part, "/%s/", json_string_value(json_object_get(guess, "name")));
-        in_top += strstr(json_string_value(json_object_get(image, "file")), part) != NULL;
-        zeros += real(guess, "probability") == 0;
-    }
-    json_decref(json);
-    assert_true(zeros > 100);
-    assert_true(fabs((double)in_top / 60 - top) < 1e-9);
-}
-
-/* Messages name the file that was given, and nothing is left behind. */
-TEST_WITH(predict_names_bad_files, NULL, clean)
-{
-    train();
-    expect_success(shell("mkdir tmp; head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg; echo "
-                         "no >no.jpg"));
-    expect_failure(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st none.jpg"), 1,
-                   "none.jpg: No such file");
-    assert_int_equal(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st cut.jpg"), 1);
-    expect_in(err, "leat predict: cut.jpg: 'image': decode_jpeg");
-    expect_failure(
-        shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st test-images/ring/* no.jpg"), 1,
-        "no.jpg: this is no image (JPEG, PNG");
-    expect_failure(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st test-images/ring"), 1,
-                   "test-images/ring is a folder: name the images in it, such as");
-    expect_success(shell("rmdir tmp"));
-}
-
-/* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
-TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
-{
-    train();
-    expect_success(shell("head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg"));
-    for (int i = 0; i < 2; i++) {
-        expect_success(shell("sed 's/^  pipeline:/&\\n    - on_error: %s/' x.yaml >z.yaml",
-                             i ? "mask" : "replace"));
-        assert_int_equal(shell("$L predict z.yaml --weights x.st test-images/ring/*0*.jpg cut.jpg"),
-                         1);
-        expect_in(err, "cut.jpg: 'image': decode_jpeg");
-    }
-}
-
 /* The last samples may be in no batch: eval and train say so, predict has all of them. */
 TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
 {
@@ -304,61 +203,6 @@ TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
     json = parse_out();
     assert_true(json_is_null(json_object_get(json, "left_out")));
     json_decref(json);
-}
-
-/* A name with a quote stands in a config. */
-TEST_WITH(predict_takes_any_temporary_folder, NULL, clean)
-{
-    train();
-    expect_success(shell("mkdir \"it's\" && TMPDIR=\"$PWD/it's\" $L predict x.yaml --weights x.st "
-                         "test-images/ring/* && rmdir \"it's\""));
-}
-
-/* A line y = 2 a - b + 1, from CSV to the predictions of its own lines. */
-TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
-{
-    expect_success(shell("awk 'BEGIN {print \"a,b,y\"; for (i = 0; i < 64; i++) {a = i %% 8 / 4 - "
-                         "1; b = int(i / 8) / "
-                         "4 - 1; print a \",\" b \",\" 2 * a - b + 1}}' >n.csv"));
-    expect_success(
-        shell("printf '%%s\\n' 'source: &s {csv: {files: n.csv, features: {x: [a, b], label: y}}}' "
-              "'pipeline: [shuffle, batch: 8]' 'train:' '  epochs: 40' '  model: [dense: 1]' "
-              "'  loss: mean_squared_error' '  optimizer: {sgd: {learning_rate: 0.1}}' "
-              "'eval:' '  source: {csv: {files: n.csv, features: {x: [a, b], label: y}}}' "
-              "'  pipeline: [batch: 5]' | sed 's/&s //' >n.yaml"));
-    expect_success(shell("$L train n.yaml -q --save n.st"));
-    expect_success(shell("$L predict n.yaml --weights n.st --json"));
-    json_t *json = parse_out();
-    const json_t *rows = json_object_get(json, "images");
-    assert_int_equal(json_array_size(rows), 64);
-    for (size_t i = 0; i < 64; i++) {
-        const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "guesses");
-        const double a = (double)(i % 8) / 4 - 1, b = (double)(i / 8) / 4 - 1;
-        assert_int_equal(json_array_size(all), 1);
-        assert_true(fabs(real(json_array_get(all, 0), "value") - (2 * a - b + 1)) < 1e-3);
-        assert_non_null(strstr(json_string_value(json_object_get(row, "file")), "n.csv"));
-    }
-    json_decref(json);
-    expect_success(shell("$L predict n.yaml --weights n.st | tail -1"));
-    expect_in(out, "n.csv, line 65 (record 63, ");
-    expect_failure(shell("$L predict n.yaml --weights n.st n.csv"), 1, "n.csv: this is no image");
-    for (int eval = 0; eval < 2; eval++) { /* values that are not finite, and outputs */
-        const char *const command = eval ? "eval" : "predict";
-        assert_int_equal(shell("sed '9s/^[^,]*/nan/' n.csv >z.csv; $L %s n.yaml --weights n.st "
-                               "--set eval.source.csv.files=z.csv",
-                               command),
-                         1);
-        expect_in(err, ": z.csv, line 9 (record 7, ");
-        assert_int_equal(shell("sed '9s/^[^,]*/3e38/' n.csv >z.csv; $L %s n.yaml --weights n.st "
-                               "--set eval.source.csv.files=z.csv",
-                               command),
-                         1);
-        expect_in(err, ": batch 1: the model's output for row 2 is not a finite number");
-    }
-    expect_failure(shell("$L export n.yaml --weights n.st --onnx n.st"), 2,
-                   "--onnx: n.st: exists and is not an ONNX file");
-    expect_success(shell("$L export n.yaml --weights n.st --onnx n.onnx && $L export n.yaml "
-                         "--weights n.st --onnx n.onnx"));
 }
 
 TEST_WITH(names_are_those_of_a_csv_column, NULL, clean)
@@ -642,51 +486,6 @@ TEST_WITH(what_is_right_has_no_sheet, NULL, clean_one)
     expect_success(shell("$L train x.yaml -q --save x2.st --epochs 1 %s %s", one, squared));
     expect_failure(shell("$L eval x.yaml --weights x2.st --sheet x.svg %s %s", one, squared), 2,
                    "--sheet draws images with a wrong class");
-}
-
-/* A list with several labels a file has a value for each, of which an image that is named has none. */
-TEST_WITH(named_images_need_no_labels, NULL, clean)
-{
-    static const char how[] = "--set 'train.model=[flatten, dense: 2]' --set "
-                              "train.loss=binary_cross_entropy";
-    make_pipeline();
-    expect_success(
-        shell("(echo file,thin,red; ls images/*/* | head -n 64 | awk '{print $1 \",\" NR %% 2 "
-              "\",\" NR %% 3 %% 2}') >x.csv && sed 's/tfrecord: \".*\"/images: {path: x.csv, "
-              "root: ., label: [thin, red]}/' x.yaml >y.yaml && printf 'thin\\nred\\n' >xn.txt && "
-              "$L train y.yaml %s -q --epochs 2 --save x.st && rm x.csv && mkdir xt && "
-              "TMPDIR=xt $L predict y.yaml %s --weights x.st images/ring/* --labels xn.txt && "
-              "rmdir xt",
-              how, how));
-    expect_in(out, "images/ring/");
-    expect_in(out, "thin");
-    expect_in(out, "red");
-    expect_success(shell("echo no >x.jpg; cp $(ls images/ring/* | head -n 1) xx.jpg; head -c 300 "
-                         "xx.jpg >xz.jpg"));
-    expect_failure(shell("$L predict y.yaml %s --weights x.st xx.jpg xz.jpg", how), 1,
-                   "leat predict: xz.jpg: ");
-}
-
-/* Images that are named have no place in the cache of a section, and keep their order where it has a shuffle. */
-TEST_WITH(named_images_leave_cache_and_order, NULL, clean)
-{
-    train();
-    expect_success(shell(
-        "awk '/^eval/ {e = 1} e && /- map/ {print \"    - on_error: mask\\n    - shuffle: "
-        "{seed: 3}\"} e && /- batch/ {print \"    - cache: x.cache\"} {print}' x.yaml >z.yaml "
-        "&& $L predict z.yaml --weights x.st test-images/ring/* --json && test ! -e x.cache"));
-    json_t *json = parse_out();
-    const json_t *const images = json_object_get(json, "images");
-    assert_int_equal(json_array_size(images), 6);
-    for (size_t i = 0; i + 1 < 6; i++)
-        assert_true(
-            strcmp(json_string_value(json_object_get(json_array_get(images, i), "file")),
-                   json_string_value(json_object_get(json_array_get(images, i + 1), "file"))) < 0);
-    json_decref(json);
-    expect_success(shell("$L eval z.yaml --weights x.st -q && $L predict z.yaml --weights x.st "
-                         "test-images/ring/* && $L predict z.yaml --weights x.st | wc -l"));
-    expect_in(out, "\n60\n");
-    expect_success(shell("$L eval z.yaml --weights x.st -q"));
 }
 
 /* What was guessed wrongly is the sample that was read, and not the record in whose place it stands. */

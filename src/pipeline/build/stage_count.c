@@ -43,15 +43,14 @@ static int add_repeat(leat_build *build, const void *options, const leat_node *w
 }
 
 /* Says that a part of a shuffled set has other samples in every epoch: of two parts, one for training and one for
- * evaluation, each would get the other's. */
+ * evaluation, each would get the other's. Endless data have no parts. */
 static void note_part(leat_build *build, const char *stage)
 {
     const leat_order *const order = &build->plan->order;
     const leat_order_step *const steps = build->batch ? order->after : order->before;
     const int32_t last = (build->batch ? order->n_after : order->n_before) - 1;
     bool is_new_each_epoch = false;
-    for (int32_t i = last; i >= 0 && steps[i].n_in != LEAT_ENDLESS;
-         i--) /* of which none has parts */
+    for (int32_t i = last; i >= 0 && steps[i].n_in != LEAT_ENDLESS; i--)
         is_new_each_epoch |= steps[i].kind == LEAT_ORDER_SHUFFLE && steps[i].shuffle.reshuffle;
     if (is_new_each_epoch && steps[last].n_out < steps[last].n_in)
         leat_note_add(build->plan,

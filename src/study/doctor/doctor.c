@@ -25,11 +25,10 @@
 enum {
     DEFAULT_ROUNDS = 6,
     LEAST_ROUNDS = 3,
-    QUICK_ROUNDS = 2, /* at least, where no changes are tried */
-    WARM_PART = 6,    /* the warm-up ends in that part of the time for all, and in 3 s */
-    STEPS_LIMIT =
-        58000, /* a tenth more with the probe, whose times a trainer keeps, with those for settling */
-    PROBE_EVERY = 10, /* batches; one of them is computed twice */
+    QUICK_ROUNDS = 2,    /* at least, where no changes are tried */
+    WARM_PART = 6,       /* the warm-up ends in that part of the time for all, and in 3 s */
+    STEPS_LIMIT = 58000, /* with settling and the probe, a trainer keeps the times of all */
+    PROBE_EVERY = 10,    /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
     REFILL_PART = 8, /* the cache of a variant is filled in that part of the time for all */
     SPANS = 1024,    /* recorded in each of SPAN_ROUNDS */

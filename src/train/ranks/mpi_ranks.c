@@ -93,11 +93,12 @@ static const char *mpi_host(const leat_ranks *ranks, int32_t rank)
     return ((const mpi_group *)ranks->own)->table->host(rank);
 }
 
+/* Who is not heard stays missing. */
 static void mpi_ask(leat_ranks *ranks, bool is_over, uint8_t *missing)
 {
+    const mpi_group *const g = ranks->own;
     char why[LEAT_MPI_WHY];
-    ((const mpi_group *)ranks->own)
-        ->table->ask(is_over, missing, why); /* who is not heard stays missing */
+    g->table->ask(is_over, missing, why);
 }
 
 static const leat_ranks_table leat_ranks_mpi = { mpi_pass, mpi_close, mpi_host, mpi_ask };
