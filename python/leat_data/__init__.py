@@ -139,7 +139,8 @@ def _apart(fn, *args):
             _thread.start_new_thread(work, ())
         except RuntimeError:  # no more threads, or the interpreter ends
             work()
-        end.acquire()
+        while not end.acquire(timeout=0.05):  # a signal that comes just before Python waits does not end the wait
+            pass
     except BaseException:
         gone.append(True)
         out.clear()
