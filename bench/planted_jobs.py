@@ -105,10 +105,12 @@ def maps(*ops):
 
 class Job:
     def __init__(self, source, stages, verdict, grid=(), batch=32, prefetch=2, device="cpu", model=DENSE, engine="", train="",
-                 epochs=1000, slow=None, busy=0):
+                 epochs=1000, slow=None, busy=0, by_seed=False):
         """verdict: pattern of "class (label)"; grid: edits, each a list of values, or a function of the pipeline's
-        entries to others; slow: ms a read and MB/s; busy: other programs that compute."""
+        entries to others; slow: ms a read and MB/s; busy: other programs that compute, while the doctor measures and while
+        gains are; by_seed: gains depend on the order of the samples, so those of each answer are measured with its seed."""
         self.source, self.verdict, self.grid, self.slow, self.busy = source, verdict, list(grid), slow, busy
+        self.by_seed = by_seed
         self.stages = [*stages, f"batch: {{size: {batch}, drop_remainder: true}}"]
         self.stages += [f"prefetch: {{batches: {prefetch}}}"]
         self.engine, self.device, self.model, self.train, self.epochs = engine, device, model, train, epochs
@@ -188,7 +190,7 @@ JOBS = {
     "slow bus, bytes": Job(PIXELS, ["shuffle"], r"transfer-bound \(bus-saturated", [*ahead(8), *threads(1)],
                            device="sim:{copy_bytes_per_s: 1e8, kernel_min_ns: 100000}"),
     "stragglers": Job(MIXED, ["shuffle", SHRINK], r"input-bound \(ordering", [*ahead(8, 24, 64), *threads(4), cached(2)],
-                      batch=8, device=kernels(0.6)),
+                      batch=8, device=kernels(0.6), by_seed=True),
     "a tensor nobody reads": Job(TWO, ["shuffle", "map: {tensor: image, ops: [decode_jpeg, {resize: {size: [64, 64]}}]}",
                                        "map: {tensor: whole, ops: [decode_jpeg, {resize: {size: [128, 128]}}]}"],
                                  r"input-bound \((decode|map): cpu-saturated", [cached(3), *threads(1, 4)], batch=8, device=FAST,
@@ -285,17 +287,11 @@ def neighbours(n):
 
 
 def examine(leat, name, job, seed, words):
-    """The doctor's answer. Changes are judged later, without the neighbours."""
+    """The doctor's answer."""
     job.write("job.yaml", seed)
-    others = neighbours(job.busy)
-    try:
-        at = time.monotonic()
-        found = leat_json(leat, "doctor", "job.yaml", *words)
-        found["wall_s"] = time.monotonic() - at
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+    at = time.monotonic()
+    found = leat_json(leat, "doctor", "job.yaml", *words)
+    found["wall_s"] = time.monotonic() - at
     return found
 
 
@@ -335,8 +331,24 @@ def run_guesses(job, arms, quick, turns):
     return judge(job, quick, [], arms, 0)
 
 
+def arms_of(leat, job, seed, answers):
+    """The job as it is, its grid, and the first three suggestions of these answers."""
+    arms = Arms(leat, job, seed)
+    arms.add("as it is", job.stages, [])
+    for edit in job.grid:
+        if callable(edit):
+            stages = edit(job.stages)
+            arms.add(" | ".join(stage.split(":")[0] for stage in stages), stages, [])
+        else:
+            arms.add(" ".join(edit), job.stages, edit)
+    for found in answers:
+        for s in found["suggestions"][:3]:
+            arms.add_suggestion(s)
+    return arms
+
+
 def run_job(leat, name, job, seeds, turns, seconds, guesses):
-    disk = Disk(job.slow)
+    disk, others = Disk(job.slow), neighbours(job.busy)
     try:
         words = ["--seconds", str(seconds)] if seconds else []
         answers = [] if guesses else [examine(leat, name, job, seed, words) for seed in seeds]
@@ -344,27 +356,26 @@ def run_job(leat, name, job, seeds, turns, seconds, guesses):
         errors = [found["error"] for found in [*answers, quick] if "error" in found]
         if errors:
             return {"name": name, "error": errors[0]}
-        arms = Arms(leat, job, seeds[0])
-        arms.add("as it is", job.stages, [])
         if guesses:
+            arms = Arms(leat, job, seeds[0])
+            arms.add("as it is", job.stages, [])
             row = run_guesses(job, arms, quick, turns)
             return {"name": name, "rows": [row], "errors": arms.errors, "gains": {arm: arms.gain(arm) for arm in arms.arms}}
-        for edit in job.grid:
-            if callable(edit):
-                stages = edit(job.stages)
-                arms.add(" | ".join(stage.split(":")[0] for stage in stages), stages, [])
-            else:
-                arms.add(" ".join(edit), job.stages, edit)
-        for found in [*answers, quick]:
-            for s in found["suggestions"][:3]:
-                arms.add_suggestion(s)
-        if len(arms.arms) > 1:
-            arms.measure(turns)
+        if job.by_seed:
+            sets = [arms_of(leat, job, seed, [found, *([] if i else [quick])]) for i, (seed, found) in enumerate(zip(seeds, answers))]
+        else:
+            sets = [arms_of(leat, job, seeds[0], [*answers, quick])] * len(seeds)
+        for i, arms in enumerate(sets):
+            if arms not in sets[:i] and len(arms.arms) > 1:
+                arms.measure(turns)
     finally:
         disk.close()
-    return {"name": name, "rows": [judge(job, found, [] if i else quick["suggestions"][:3], arms, seconds)
-                                   for i, found in enumerate(answers)], "errors": arms.errors,
-            "gains": {arm: arms.gain(arm) for arm in arms.arms}}
+        for other in others:
+            other.kill()
+            other.wait()
+    return {"name": name, "rows": [judge(job, found, [] if i else quick["suggestions"][:3], sets[i], seconds)
+                                   for i, found in enumerate(answers)], "errors": sets[0].errors,
+            "gains": {arm: sets[0].gain(arm) for arm in sets[0].arms}}
 
 
 # --- the table ---------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ typedef struct leat_compare_options {
     int32_t rounds; /* each runs every arm once, in ABBA order; 0 = 5 to 10: ends when every arm is
                        settled, see docs/measuring.md */
     int32_t steps;  /* measured steps per arm and round; 0 = chosen per arm for runs of about
-                       0.3 s, within 20 … 2000 steps */
+                       0.3 s, within 20 … 20000 steps */
     int32_t warmup_ms;  /* time limit of an arm's warm-up, ms; 0: 3000 */
     const char *device; /* overrides train.device; NULL: as the config says */
     /* Called after every run with the number of runs done and in all; may be NULL. */

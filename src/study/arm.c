@@ -12,13 +12,14 @@
 #include "base/text.h"
 
 enum {
-    RUN_NS = 300000000,       /* long compared to a time slice of the scheduler */
-    LONG_RUN_NS = 1000000000, /* of slow steps: not longer for the sake of MIN_STEPS */
+    RUN_NS = 300000000,      /* long compared to a time slice of the scheduler */
+    LONG_RUN_NS = 500000000, /* of slow steps: not longer for the sake of MIN_STEPS */
     MIN_STEPS = 20,
-    MAX_STEPS = 2000,
+    LEAST_STEPS = 5, /* of the slowest */
+    MAX_STEPS = 20000,
     ALONE_SETTLE = 3,
     WARM_CHUNK = 10,
-    WARM_MAX_STEPS = 400,
+    WARM_STEPS = 400, /* are enough if they took RUN_NS, steady or not */
 };
 
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err)
@@ -296,7 +297,9 @@ static int32_t settle_alone(const leat_arm *arm)
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err)
 {
     const int32_t settle = settle_alone(arm);
-    const int rc = repeat(arm, settle + arm->steps_alone, err);
+    int rc = arm->steps_alone ? LEAT_OK : leat_arm_warm_step(arm, err);
+    if (rc == LEAT_OK)
+        rc = repeat(arm, settle + arm->steps_alone, err);
     return rc < 0 ? rc : account(arm, settle, &arm->step[round], err);
 }
 
@@ -334,18 +337,24 @@ static int32_t choose_steps(leat_arm *arm, size_t warm)
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
     const int64_t step_ns = meter.wall_ns / (int64_t)meter.n_steps;
-    const int32_t least = steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS);
+    const int32_t least = steps_within(LONG_RUN_NS, step_ns, LEAST_STEPS, MIN_STEPS);
     arm->warm_step_ns = step_ns;
     return steps_within(RUN_NS, step_ns, least, MAX_STEPS);
 }
 
-/* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */
+/* True when the warm-up lasted at least one run and step times are steady, or when it reached a limit. */
 static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS ||
+    return (ns >= RUN_NS && (warm + WARM_CHUNK <= n || n >= WARM_STEPS)) || n >= MAX_STEPS ||
            ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
+}
+
+/* Steps until the next look, which sorts all times: more of many. */
+static int32_t warm_chunk(size_t n)
+{
+    return (int32_t)(n < 8 * WARM_CHUNK ? WARM_CHUNK - n % WARM_CHUNK : n / 8);
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
@@ -382,8 +391,8 @@ static int warm_steps(leat_arm *arm, leat_loader *loader, size_t *warm, leat_err
     int32_t n = 0;
     int rc = leat_arm_first_step(arm, loader, err);
     while (rc == LEAT_OK) {
-        const int32_t chunk = WARM_CHUNK - (int32_t)(arm->n_times % WARM_CHUNK);
-        if ((rc = drive(arm, loader, chunk, &n, err)) < 0 || (rc = append_times(arm, n, err)) < 0)
+        if ((rc = drive(arm, loader, warm_chunk(arm->n_times), &n, err)) < 0 ||
+            (rc = append_times(arm, n, err)) < 0)
             return rc;
         *warm = leat_meter_warm(arm->times, arm->n_times);
         if (is_warm(arm, *warm))
@@ -417,7 +426,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     arm->out->warmup_steps = (int32_t)warm;
     const int32_t chosen = choose_steps(arm, warm);
     arm->out->steps = steps ? steps : chosen;
-    return leat_arm_warm_step(arm, err);
+    return LEAT_OK;
 }
 
 /* --- what compare.c asks about the device after the rounds ------------------------------------- */

@@ -88,7 +88,7 @@ typedef struct leat_arm {
 
 enum {
     LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */
-    LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of a run of the loader or the step alone */
+    LEAT_ARM_ALONE_MIN = 3,        /* batches or steps of a run of the loader or the step alone */
 };
 
 /* leat_arm_use_now: use so far. leat_arm_use_add: adds the use since `from`. */
@@ -152,8 +152,8 @@ int leat_arm_first_step(leat_arm *arm, leat_loader *loader, leat_error *err);
  * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
 
-/* Measures the step alone once and sets how many steps fill a run of it, at most out->steps. Not needed after
- * leat_arm_warm_up(), which does it too. */
+/* Measures the step alone once and sets how many steps fill a run of it, at most out->steps. The first leat_arm_run_step()
+ * calls it if nobody has. */
 int leat_arm_warm_step(leat_arm *arm, leat_error *err);
 
 /* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader

@@ -48,7 +48,7 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
         (!how->step_only && (rc = fill(job, how, trial, err)) < 0))
         return rc;
     trial->result.steps = how->steps;
-    return how->input_only ? LEAT_OK : leat_arm_warm_step(arm, err);
+    return LEAT_OK;
 }
 
 void leat_trial_close(leat_trial *trial)

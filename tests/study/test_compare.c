@@ -151,7 +151,8 @@ TEST(steps_fill_a_run_of_about_a_third_of_a_second)
     static const struct {
         int64_t compute_ns;
         int steps;
-    } cases[] = { { 1000 * US, 300 }, { 10 * US, 2000 }, { 1, 2000 }, { 1000000 * US, 5 } };
+    } cases[] = { { 1000 * US, 300 }, { 20 * US, 15000 }, { 1, 20000 },
+                  { 20000 * US, 20 }, { 60000 * US, 8 },  { 1000000 * US, 5 } };
     const leat_compare_options options = { .rounds = 1 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setup_world(NULL);
@@ -187,8 +188,8 @@ TEST(warm_up_ends_though_steps_never_stay)
     world.never_steady = true;
     world.compute_ns = 10 * US;
     must_compare(PREFETCH "=2", &(leat_compare_options){ .rounds = 1, .steps = 10 });
-    assert_int_equal(world.steps_in[0], 400);
-    assert_int_equal(result.warmup_steps, 400);
+    assert_in_range(world.steps_in[0], 400, 450);
+    assert_int_equal(result.warmup_steps, world.steps_in[0]);
 }
 
 TEST(launches_and_copies_are_those_of_all_rounds)

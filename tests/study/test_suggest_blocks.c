@@ -186,6 +186,42 @@ TEST(a_block_whose_runs_do_not_end_in_time_is_not_tried)
     suggest_job_close(&job);
 }
 
+/* Where five more runs would end too late, the job itself runs no more: its rounds have shown enough. */
+TEST(a_trial_in_a_hurry_runs_the_variant_alone)
+{
+    leat_compare_arm result = { .steps = 12 };
+    leat_facts facts = { .run = { .value = 1000, .low = 800, .high = 1250 } };
+    leat_arm arm = { .warmup_ns = 100000000 };
+    leat_error err = { 0 };
+    suggest_job job = open_job("threads: 2", "shuffle, " STAGES);
+    if (leat_arm_configure(&arm, &result, 1, job.config, NULL, &err) < 0 ||
+        leat_arm_open(&arm, &err) < 0)
+        fail_msg("%s", err.message);
+    for (int hurried = 0; hurried < 2; hurried++) {
+        const int64_t run_ns = 1000000000;
+        leat_doctor_suggestion change = { .n_set = 1, .set = { "engine.threads=1" } };
+        const leat_suggest_about about = { .config = arm.config,
+                                           .arm = &arm,
+                                           .facts = &facts,
+                                           .steps = 12,
+                                           .until_ns =
+                                               leat_clock_ns() + (hurried ? 4 : 3600) * run_ns,
+                                           .run_ns = run_ns };
+        arm.runs[0].samples_per_s = 0;
+        if (leat_suggest_try(&about, &change, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_true((arm.runs[0].samples_per_s == 0) == (hurried == 1));
+        assert_true(change.n_rounds >= 2 && (!hurried || change.n_rounds == 2));
+        assert_true(change.predicted_samples_per_s == 1000 * (1 + change.gain));
+        if (hurried) { /* of two runs the slower; beside the highest rate of the job and the lowest */
+            assert_true(1 + change.gain_low == (1 + change.gain) * 0.8);
+            assert_true(1 + change.gain_high >= (1 + change.gain) * 1.25);
+        }
+    }
+    leat_arm_close(&arm);
+    suggest_job_close(&job);
+}
+
 /* --- slow and fast disks ----------------------------------------------------------------------- */
 
 static leat_doctor_result r;

@@ -562,7 +562,7 @@ int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_
     for (size_t i = 0; i < N_ROWS && rc == LEAT_OK; i++) {
         if (!rows[i].applies(about))
             ;
-        else if (leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) > 0)
+        else if (leat_suggest_time_left(about, LEAT_SUGGEST_HURRIED) > 0)
             rc = try_row(about, &rows[i], out, err);
         else
             out->n_no_time++;

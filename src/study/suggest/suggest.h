@@ -28,8 +28,8 @@ typedef struct leat_suggest_about {
 
 /* Time until n more runs would end too late, ns. */
 int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs);
-/* Runs that a trial takes at least, with its warm-up. */
-enum { LEAT_SUGGEST_RUNS = 5 };
+/* Runs that a trial takes at least, with its warm-up; one in a hurry: its own, beside what the rounds say of the job. */
+enum { LEAT_SUGGEST_RUNS = 5, LEAT_SUGGEST_HURRIED = 3 };
 
 /* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK, LEAT_E_BUSY: there is
  * no time for its runs, or the first error, also of values that cannot be set. */

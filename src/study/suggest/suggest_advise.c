@@ -99,7 +99,7 @@ static bool is_op_of(const leat_stage_fact *stage, const leat_stage_fact *decode
            !strncmp(stage->name, decoder->name, strcspn(decoder->name, ":") + 1);
 }
 
-/* The facts of the loader after a cut. False: nothing decodes. */
+/* The facts of the loader after a cut; without prefetch its time has the copy, which stays. False: nothing decodes. */
 static bool leave_out_decoding(const leat_facts *f, struct cut cut, leat_facts *after)
 {
     const double waits = cut.is_cache ? f->work[LEAT_WORK_STORAGE] : 0;
@@ -118,8 +118,9 @@ static bool leave_out_decoding(const leat_facts *f, struct cut cut, leat_facts *
                                                        : 0;
     }
     const double rest = decoding > 0 ? 1 - left_out / all : 1;
-    after->loader.value =
-        f->loader.value / fmax(1 - cut.share + cut.share * (1 - waits) * rest, cut.least);
+    const double copy = f->overlaps ? 0 : f->copy_ns / leat_facts_ns(f, f->loader.value);
+    const double left = fmax(1 - cut.share + cut.share * (1 - waits) * rest, cut.least);
+    after->loader.value = f->loader.value / (copy + (1 - copy) * left);
     after->loader_cpu_ns = f->loader_cpu_ns * (1 - cut.share + cut.share * rest);
     return decoding > 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * suggest_try.c: runs a job with a change, alternately with the unchanged job. suggest.c calls it. Whole runs: what the
- * parts take alone says less, as they share cores and wait for each other. */
+ * suggest_try.c: runs a job with a change, alternately with the unchanged job; in a hurry, beside what its rounds have
+ * shown. suggest.c calls it. Whole runs: what the parts take alone says less, as they share cores and wait for each other. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,21 +14,23 @@
 
 enum {
     TRIAL_ROUNDS = 3,
+    HURRIED_ROUNDS = 2,
     MOST_ROUNDS = 6,
     WARM_NS = 1000000000, /* longest warm-up of a trial */
 };
 
-/* Rates of the job and of its variant, measured alternately, samples/s. */
+/* Rates of the job and of its variant, measured alternately, samples/s; hurried: of the variant alone. */
 struct pair {
     const leat_suggest_about *about;
     leat_trial *trial;
     int n_rounds;
+    bool hurried;
     int64_t after_ns; /* what a run of the variant took, with its start */
     double before[MOST_ROUNDS], after[MOST_ROUNDS];
     double after_rows; /* per step */
 };
 
-enum { JOB, VARIANT };
+enum { VARIANT, JOB };
 
 static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
@@ -52,12 +54,18 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
  * second look, after up to six, the range then lies above 1 in up to 11 of 64. */
 static leat_estimate speed_up(const struct pair *p, int n)
 {
+    const leat_estimate *const job = &p->about->facts->run;
     double faster[MOST_ROUNDS];
     for (int i = 0; i < n; i++)
-        faster[i] = p->after[i] / p->before[i];
+        faster[i] = p->after[i] / (p->hurried ? job->value : p->before[i]);
     leat_median_sort_real(faster, (size_t)n);
     const int out = n == MOST_ROUNDS && !p->about->anyway;
-    return (leat_estimate){ faster[(n - 1) / 2], faster[out], faster[n - 1 - out] };
+    leat_estimate by = { faster[(n - 1) / 2], faster[out], faster[n - 1 - out] };
+    if (p->hurried && job->low > 0) {
+        by.low *= job->value / job->high;
+        by.high *= job->value / job->low;
+    }
+    return by;
 }
 
 /* Predicts the variant's step time: the measured time of the job, scaled. */
@@ -83,7 +91,8 @@ static bool is_enough(void *user, int32_t n)
 {
     const struct pair *const p = user;
     const leat_estimate by = speed_up(p, n);
-    return (n > 1 && leat_suggest_time_left(p->about, 1) < p->after_ns) ||
+    return (p->hurried && n == HURRIED_ROUNDS) ||
+           (n > 1 && leat_suggest_time_left(p->about, 1) < p->after_ns) ||
            (n == p->n_rounds / 2 + 1 && by.high < 1 + LEAT_SUGGEST_LEAST) ||
            (n >= p->n_rounds && (by.low > 1 || by.high < 1 + LEAT_SUGGEST_LEAST));
 }
@@ -100,17 +109,20 @@ static int outlast(const leat_suggest_about *about, const leat_doctor_suggestion
 
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
 {
+    const int64_t left = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS);
     const int n_rounds = about->anyway ? MOST_ROUNDS : TRIAL_ROUNDS;
     struct pair pair = { .about = about,
                          .trial = calloc(1, sizeof *pair.trial),
-                         .n_rounds = n_rounds };
-    const int64_t left = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS);
+                         .n_rounds = n_rounds,
+                         .hurried = left <= 0 };
     const leat_trial_how how = { .change = s,
                                  .rounds = n_rounds,
                                  .fill_ns = left < LEAT_ARM_REFILL_NS ? left > 1 ? left : 1 : 0 };
-    leat_alternate rounds = {
-        .n_cells = 2, .n_rounds = MOST_ROUNDS, .run = run_cell, .enough = is_enough, .user = &pair
-    };
+    leat_alternate rounds = { .n_cells = pair.hurried ? 1 : 2,
+                              .n_rounds = MOST_ROUNDS,
+                              .run = run_cell,
+                              .enough = is_enough,
+                              .user = &pair };
     if (!pair.trial)
         return leat_fail(err, LEAT_E_NOMEM, "a trial");
     int rc = leat_trial_open(pair.trial, about->arm, &how, err);
