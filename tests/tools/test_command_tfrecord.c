@@ -176,6 +176,20 @@ TEST(manifests)
     assert_int_equal(atoi(out), 0);
 }
 
+/* As the source does: a file that was cut between two records, or is of another set, is not read as if it were whole. */
+TEST(a_manifest_of_other_files_is_refused)
+{
+    static const char *const readers[] = { "convert tfrecord x/out-manifest.json -o x/new",
+                                           "index x/out-manifest.json --manifest x/manifest.json",
+                                           "inspect x/out-manifest.json" };
+    expect_success(shell("$L convert tfrecord a.gz b.z -o x/out -q >/dev/null && "
+                         ": >x/out-00001-of-00002.tfrecord"));
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        expect_failure(shell("$L %s", readers[i]), 1,
+                       "x/out-00001-of-00002.tfrecord has 0 bytes, but x/out-manifest.json says ");
+    assert_int_equal(count_files("x/new*") + count_files("x/manifest.json"), 0);
+}
+
 TEST(shards_of_equal_numbers)
 {
     expect_success(shell("$L convert tfrecord a.gz b.tfrecord -o x --shards 3 --json -"));

@@ -117,7 +117,7 @@ static void find_files(const leat_config *config, const char *path, leat_paths *
         snprintf(at, sizeof at, i < 0 ? "%s" : "%s[%d]", path, i);
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             break;
-        leat_paths_add(files, text, NULL);
+        leat_paths_add(files, text, false, NULL);
     }
 }
 

@@ -143,7 +143,7 @@ static int label(struct job *job, leat_error *err)
 
 static int convert(struct job *job, leat_error *err)
 {
-    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, err);
+    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, true, err);
     if (rc == LEAT_OK)
         rc = leat_paths_once(&job->files, err);
     if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
