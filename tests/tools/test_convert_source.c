@@ -29,15 +29,16 @@ static uint64_t digest_of(const char *name)
     return digest_and_close(plan, 0, NULL);
 }
 
-/* The source as a config, and the arguments of convert that read it. */
+/* The source as a config, and the arguments of convert that read it. Beside it is a set of a longer PREFIX. */
 static void check_source(const char *source, const char *stages, const char *arguments)
 {
     expect_success(shell("cat >direct.yaml <<'end'\n  source: {%s}\n  engine: {digest: true}\n"
                          "  pipeline: [%s{batch: 32}]\nend",
                          source, stages));
-    expect_success(shell("rm -f out-*; $L convert %s -o out --shards 3 -q | "
-                         "sed 1,2d >back.yaml && echo '  engine: {digest: true}' >>back.yaml",
-                         arguments));
+    expect_success(
+        shell("rm -f out-*; $L convert %s -o out-test -q && $L convert %s -o out --shards "
+              "3 -q | sed 1,2d >back.yaml && echo '  engine: {digest: true}' >>back.yaml",
+              arguments, arguments));
     expect_success(shell("$L index --check out-*-of-00003.tfrecord"));
     assert_int_equal(digest_of("back.yaml"), digest_of("direct.yaml"));
 }

@@ -326,10 +326,11 @@ static const char *dims_text(const leat_shape *shape, char text[200])
     return text;
 }
 
+/* The manifest: PREFIX-* would also match the files of PREFIX-test. */
 static void print_files(const char *prefix)
 {
     char *const literal = leat_pattern_escape(prefix);
-    char *const files = literal ? leat_files_text("%s-*.tfrecord", literal) : NULL;
+    char *const files = literal ? leat_files_text("%s-manifest.json", literal) : NULL;
     printf("      files: ");
     put_yaml(stdout, files ? files : "?", LEAT_YAML_NAME);
     free(files);
