@@ -132,6 +132,10 @@ TEST(errors_leave_nothing)
                    "npy takes --shards");
     expect_failure(shell("$L convert config a.yaml b.yaml -o bad"), 2, "config takes one file");
     expect_failure(shell("$L convert config none.yaml -o bad"), 1, "none.yaml");
+    expect_failure(shell("echo 'source: {concat: [{npy: " GOLDEN
+                         "le_f4.npy, pipeline: [repeat]}]}' >endless.yaml; ulimit -f 2000; $L "
+                         "convert config endless.yaml -o bad"),
+                   2, "endless.yaml: the source has no end");
     assert_int_equal(count_files("bad*"), 0);
     assert_int_equal(count_files(".bad*"), 0);
 }

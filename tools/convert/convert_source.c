@@ -177,6 +177,11 @@ static int open_plan(struct job *job, leat_error *err)
         rc = leat_plan_open(config, NULL, &job->plan, err);
     if (rc >= 0)
         rc = check_apart(job, config, err);
+    if (rc >= 0 && leat_plan_get_info(job->plan)->n_samples < 0)
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: the source has no end: give the `repeat` in it a number of times, or "
+                       "its mix a number of elements as `stop`",
+                       origin);
     leat_config_close(&config);
     return rc;
 }
