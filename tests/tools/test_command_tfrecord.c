@@ -206,6 +206,10 @@ TEST(shards_of_equal_numbers)
         assert_int_equal(number(json_array_get(json_object_get(index, "files"), i), "records"),
                          i < 2 ? 17 : 16);
     json_decref(index);
+    expect_success(
+        shell("rm x-*; head -c 0 a.gz >x.none; $L convert tfrecord a.gz x.none -o x "
+              "--shards 2 -q && cat x-*.tfrecord | cmp - a.tfrecord && "
+              "test -s x-00001-of-00002.tfrecord")); /* as many as the input files, too */
 }
 
 TEST(what_is_refused)

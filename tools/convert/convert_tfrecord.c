@@ -164,7 +164,7 @@ static int convert(struct job *job, leat_error *err)
                        LEAT_SHARD_NAMES_MOST);
     if (rc < 0)
         return rc;
-    const bool each = job->c->n_shards < 0 || (size_t)job->c->n_shards == job->files.n;
+    const bool each = job->c->n_shards < 0;
     job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
     job->shards.digest = digest_files(job, true);
     job->shards.n_files = job->files.n;
