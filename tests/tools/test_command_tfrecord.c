@@ -247,7 +247,7 @@ TEST(other_commands)
 /* The numbers that the text of `leat inspect` has, too: whole ones with all digits, and what is no number in its place. */
 TEST(inspect_json_has_the_numbers_of_its_text)
 {
-    static const int64_t ids[] = { 1234567891, 1 };
+    static const int64_t ids[] = { 1234567890123456789, -1234567891 };
     static const float floats[] = { NAN, 0.5F };
     char path[128];
     leat_format_error error;
@@ -260,12 +260,13 @@ TEST(inspect_json_has_the_numbers_of_its_text)
     }
     close_records(&to);
     expect_success(shell("$L inspect xn.tfrecord"));
-    expect_in(out, "1,234,567,891");
+    expect_in(out, "-1,234,567,891 to 1,234,567,890,123,456,789");
     expect_success(shell("$L inspect xn.tfrecord --json"));
     json_t *json = parse_out();
     const json_t *const features = json_object_get(json, "features");
     const json_t *numbers = json_object_get(json_array_get(features, 0), "numbers");
-    assert_int_equal(json_integer_value(json_object_get(numbers, "max")), 1234567891);
+    assert_int_equal(json_integer_value(json_object_get(numbers, "min")), ids[1]);
+    assert_int_equal(json_integer_value(json_object_get(numbers, "max")), ids[0]);
     numbers = json_object_get(json_array_get(features, 1), "numbers");
     assert_true(json_number_value(json_object_get(numbers, "min")) == 0.5);
     assert_true(json_number_value(json_object_get(numbers, "max")) == 0.5);
