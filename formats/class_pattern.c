@@ -81,6 +81,15 @@ static int may_repeat(const char *text, size_t i, double *groups, double *longes
     return *groups * *longest * (double)strlen(text) <= MOST_REPEATED;
 }
 
+/* Length of [:alpha:], [.a.] or [=a=], which stand inside brackets; 0: it is none of them. */
+static size_t named_length(const char *at)
+{
+    const char end[] = { at[1], ']', 0 };
+    const char *const found =
+        *at == '[' && at[1] && strchr(":.=", at[1]) ? strstr(at + 2, end) : NULL;
+    return found ? (size_t)(found - at) + 2 : 0;
+}
+
 /* Writes the expression as POSIX has it; `to` has room. */
 static int translate(const char *text, char *to, leat_format_error *err)
 {
@@ -89,6 +98,12 @@ static int translate(const char *text, char *to, leat_format_error *err)
     const char *why;
     for (size_t i = 0; text[i]; i++) {
         const int is_escape = text[i] == '\\';
+        const size_t named = open ? named_length(text + i) : 0;
+        if (named) {
+            to = stpncpy(to, text + i, named);
+            i += named - 1;
+            continue;
+        }
         why = is_escape ? translate_escape(text[i + 1], open != 0, &to)
               : open    ? NULL
                         : foreign(text + i);

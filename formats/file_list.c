@@ -481,9 +481,10 @@ int leat_file_list_wants(const char *path, const leat_file_list_options *options
     return stat(path, &status) == 0 && (!S_ISDIR(status.st_mode) || *options->class_from);
 }
 
-const char *leat_file_list_unused(const leat_file_list_options *o)
+const char *leat_file_list_unused(const char *path, const leat_file_list_options *o)
 {
-    return *o->root                             ? "root"
+    return !is_folder(path)                     ? NULL
+           : *o->root                           ? "root"
            : strcmp(o->delimiter, "auto")       ? "delimiter"
            : o->header != LEAT_LIST_HEADER_AUTO ? "header"
            : *o->file                           ? "file"

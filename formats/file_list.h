@@ -45,8 +45,8 @@ typedef struct leat_file_list {
 
 /* Whether `path` has to be opened here: it is a file, or there is a class_from. */
 int leat_file_list_wants(const char *path, const leat_file_list_options *options);
-/* Returns the first option that is set and has no effect on a folder of classes; NULL: none. */
-const char *leat_file_list_unused(const leat_file_list_options *options);
+/* Returns the first option that is set and has no effect, because `path` is a folder; NULL: none. */
+const char *leat_file_list_unused(const char *path, const leat_file_list_options *options);
 
 /* Returns LEAT_FORMAT_OK; LEAT_FORMAT_BAD with list and line; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM.
  * out: leat_file_list_close(), also after an error */

@@ -255,7 +255,8 @@ static int run(const leat_call *call, leat_error *err)
         return leat_command_misuse("index", "--check and --%s exclude each other",
                                    o->rebuild ? "rebuild" : "manifest");
     int rc;
-    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err)) == LEAT_OK &&
+    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, !o->check, err)) ==
+            LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
         rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)

@@ -168,7 +168,7 @@ static int run(const leat_call *call, leat_error *err)
     } else if (o->set.n) {
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {
-        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err);
+        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, true, err);
         if (rc == LEAT_OK)
             rc = leat_paths_once(&paths, err);
         if (rc == LEAT_OK)

@@ -165,6 +165,10 @@ static const row rows[] = {
       "0123456789abcdef_b\n",
       "0123456789abcdef_b=0 | b",
       { PLAIN, .file = "", .class_from = "^[[:xdigit:]{]{16}_(b{1,255})$" } },
+    { "l.txt", /* the bracket of a POSIX class ends no brackets */
+      "a1?_3\n",
+      "a1?_3=0 | a1?",
+      { PLAIN, .file = "", .class_from = "^([[:alpha:]\\d[=+=]?+]+)_\\d$" } },
     { "l.csv",
       "x.jpg,1\ny.jpg,cat\n",
       "l.csv:2: the label 'cat' is no whole number of 64 bits (label_type: class takes all labels "

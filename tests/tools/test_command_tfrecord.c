@@ -176,6 +176,20 @@ TEST(manifests)
     assert_int_equal(atoi(out), 0);
 }
 
+/* As the source does: a file that was cut between two records, or is of another set, is not read as if it were whole. */
+TEST(a_manifest_of_other_files_is_refused)
+{
+    static const char *const readers[] = { "convert tfrecord x/out-manifest.json -o x/new",
+                                           "index x/out-manifest.json --manifest x/manifest.json",
+                                           "inspect x/out-manifest.json" };
+    expect_success(shell("$L convert tfrecord a.gz b.z -o x/out -q >/dev/null && "
+                         ": >x/out-00001-of-00002.tfrecord"));
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        expect_failure(shell("$L %s", readers[i]), 1,
+                       "x/out-00001-of-00002.tfrecord has 0 bytes, but x/out-manifest.json says ");
+    assert_int_equal(count_files("x/new*") + count_files("x/manifest.json"), 0);
+}
+
 TEST(shards_of_equal_numbers)
 {
     expect_success(shell("$L convert tfrecord a.gz b.tfrecord -o x --shards 3 --json -"));
@@ -192,6 +206,10 @@ TEST(shards_of_equal_numbers)
         assert_int_equal(number(json_array_get(json_object_get(index, "files"), i), "records"),
                          i < 2 ? 17 : 16);
     json_decref(index);
+    expect_success(
+        shell("rm x-*; head -c 0 a.gz >x.none; $L convert tfrecord a.gz x.none -o x "
+              "--shards 2 -q && cat x-*.tfrecord | cmp - a.tfrecord && "
+              "test -s x-00001-of-00002.tfrecord")); /* as many as the input files, too */
 }
 
 TEST(what_is_refused)
@@ -229,7 +247,7 @@ TEST(other_commands)
 /* The numbers that the text of `leat inspect` has, too: whole ones with all digits, and what is no number in its place. */
 TEST(inspect_json_has_the_numbers_of_its_text)
 {
-    static const int64_t ids[] = { 1234567891, 1 };
+    static const int64_t ids[] = { 1234567890123456789, -1234567891 };
     static const float floats[] = { NAN, 0.5F };
     char path[128];
     leat_format_error error;
@@ -242,12 +260,13 @@ TEST(inspect_json_has_the_numbers_of_its_text)
     }
     close_records(&to);
     expect_success(shell("$L inspect xn.tfrecord"));
-    expect_in(out, "1,234,567,891");
+    expect_in(out, "-1,234,567,891 to 1,234,567,890,123,456,789");
     expect_success(shell("$L inspect xn.tfrecord --json"));
     json_t *json = parse_out();
     const json_t *const features = json_object_get(json, "features");
     const json_t *numbers = json_object_get(json_array_get(features, 0), "numbers");
-    assert_int_equal(json_integer_value(json_object_get(numbers, "max")), 1234567891);
+    assert_int_equal(json_integer_value(json_object_get(numbers, "min")), ids[1]);
+    assert_int_equal(json_integer_value(json_object_get(numbers, "max")), ids[0]);
     numbers = json_object_get(json_array_get(features, 1), "numbers");
     assert_true(json_number_value(json_object_get(numbers, "min")) == 0.5);
     assert_true(json_number_value(json_object_get(numbers, "max")) == 0.5);

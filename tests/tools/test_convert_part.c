@@ -121,6 +121,12 @@ TEST(parts_that_do_not_fit)
     assert_int_equal(shards_like("old"), N_SHARDS);
     expect_success(shell("$L convert images images -o x " OPTIONS " --part 1/2"));
     expect_failure(shell("$L convert finish -o x"), 1, "there are parts of 2 and of 3");
+    put_old_set(); /* only --verify leaves out what is damaged behind its header */
+    expect_success(shell("for i in 1 2; do $L convert images images -o x " OPTIONS
+                         " --skip-bad --verify --part $i/3; done; $L convert images images -o "
+                         "x " OPTIONS " --skip-bad --part 3/3"));
+    expect_failure(shell("$L convert finish -o x"), 1, "x: part 3/3 was made from other files");
+    put_old_set();
     expect_success(shell("rm -r more"));
 }
 
@@ -291,20 +297,45 @@ TEST(a_tfrecord_file_grows)
     expect_success(shell("rm -rf in-* .in-* grown"));
 }
 
+#define REPLACE "for f in in-*.tfrecord; do cp $f moved && mv moved $f; done; touch go"
+
 /* The files are renamed by their own conversion after they were listed: some may be of an older set. The folder is made
- * behind the list, and files in it wait for the mark. */
+ * behind the list, and files in it wait for what is done to the set. */
 TEST(a_set_of_tfrecord_files_is_replaced_meanwhile)
 {
-    expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
+    static const struct {
+        const char *change, *says;
+    } cases[] = {
+        { "touch in.incomplete go", "this set is incomplete" },
+        { REPLACE, "in-00000-of-00009.tfrecord or another file was changed or replaced while" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
+        expect_failure(
+            shell("(for i in $(seq 1000); do [ -d .out.part ] && break; sleep 0.02; done; %s) & "
+                  "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS "
+                  "LD_PRELOAD=" FAULT_AT " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 "
+                  "LEAT_FAULT_UNTIL=go $L convert tfrecord 'in-*.tfrecord' -o out -q --shards 4",
+                  cases[i].change),
+            1, cases[i].says);
+        assert_int_equal(count_files("out-*") + count_files(".out.part"), 0);
+        expect_success(shell("rm in* go"));
+    }
+}
+
+/* The same while a loader opens it, which the first index tells that it writes; it waits before it writes the second. */
+TEST(a_set_is_replaced_while_it_is_opened)
+{
+    expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done; echo 'source: "
+                         "{tfrecord: in-*.tfrecord}\npipeline: [{map: [decode_image, resize: 8]}, "
+                         "{batch: 8}]' >in.yaml"));
     expect_failure(
-        shell("(for i in $(seq 1000); do [ -d .out.part ] && break; sleep 0.02; done; touch "
-              "in.incomplete) & ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS "
-              "LD_PRELOAD=" FAULT_AT " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 "
-              "LEAT_FAULT_UNTIL=in.incomplete $L convert tfrecord 'in-*.tfrecord' -o out -q "
-              "--shards 4"),
-        1, "this set is incomplete");
-    assert_int_equal(count_files("out-*") + count_files(".out.part"), 0);
-    expect_success(shell("rm in*"));
+        shell("(for i in $(seq 1000); do [ -e in-00000-of-00009.tfrecord.idx ] && break; sleep "
+              "0.02; done; " REPLACE ") & ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS "
+              "LD_PRELOAD=" FAULT_AT " LEAT_FAULT_CALLS=' rename ' LEAT_FAULT_AT=2 "
+              "LEAT_FAULT_UNTIL=go $L plan in.yaml"),
+        1, "in-00000-of-00009.tfrecord was replaced while its set was opened");
+    expect_success(shell("$L plan in.yaml && rm in* go"));
 }
 
 /* --- kills and failures --------------------------------------------------------------------------- */

@@ -29,15 +29,16 @@ static uint64_t digest_of(const char *name)
     return digest_and_close(plan, 0, NULL);
 }
 
-/* The source as a config, and the arguments of convert that read it. */
+/* The source as a config, and the arguments of convert that read it. Beside it is a set of a longer PREFIX. */
 static void check_source(const char *source, const char *stages, const char *arguments)
 {
     expect_success(shell("cat >direct.yaml <<'end'\n  source: {%s}\n  engine: {digest: true}\n"
                          "  pipeline: [%s{batch: 32}]\nend",
                          source, stages));
-    expect_success(shell("rm -f out-*; $L convert %s -o out --shards 3 -q | "
-                         "sed 1,2d >back.yaml && echo '  engine: {digest: true}' >>back.yaml",
-                         arguments));
+    expect_success(
+        shell("rm -f out-*; $L convert %s -o out-test -q && $L convert %s -o out --shards "
+              "3 -q | sed 1,2d >back.yaml && echo '  engine: {digest: true}' >>back.yaml",
+              arguments, arguments));
     expect_success(shell("$L index --check out-*-of-00003.tfrecord"));
     assert_int_equal(digest_of("back.yaml"), digest_of("direct.yaml"));
 }
@@ -131,6 +132,10 @@ TEST(errors_leave_nothing)
                    "npy takes --shards");
     expect_failure(shell("$L convert config a.yaml b.yaml -o bad"), 2, "config takes one file");
     expect_failure(shell("$L convert config none.yaml -o bad"), 1, "none.yaml");
+    expect_failure(shell("echo 'source: {concat: [{npy: " GOLDEN
+                         "le_f4.npy, pipeline: [repeat]}]}' >endless.yaml; ulimit -f 2000; $L "
+                         "convert config endless.yaml -o bad"),
+                   2, "endless.yaml: the source has no end");
     assert_int_equal(count_files("bad*"), 0);
     assert_int_equal(count_files(".bad*"), 0);
 }

@@ -291,6 +291,12 @@ static const struct {
     { "convert images list.csv -o x --class-from '(.+?)_'", { "class_from", "character 3" } },
     { "convert images list.csv -o x --class-from '[a-z]+'", { "has no group" } },
     { "convert images set -o x --suffix .jpg", { "'suffix' is for lists", "set is a folder" } },
+    { "convert images set/circle -o x --root set --class-from '([a-z]+)'",
+      { "'root' is for lists", "set/circle is a folder" } },
+    { "convert images gone -o x --root set", { "gone: cannot read the folder: No such file" } },
+    { "plan c.yaml --set 'source={images: {path: set/circle, root: set, class_from: "
+      "\"([a-z]+)\"}}'",
+      { "`root` is for lists", "set/circle is a folder" } },
     { "plan c.yaml --set 'source={images: list.csv}'",
       { "list.csv:2: ./gone.jpg: No such file", "skip_bad" } },
     { "bench c.yaml --json res.txt",

@@ -162,7 +162,8 @@ static int digest_of(const struct convert *c, uint64_t *out, leat_error *err)
     const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
         (uint64_t)n_shards_of(c),  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
-        (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad
+        (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad,
+        o->skip_bad && o->verify /* which files are left out */
     };
     const char *const version = leat_version();
     XXH3_state_t *const state = XXH3_createState();

@@ -117,7 +117,7 @@ static void find_files(const leat_config *config, const char *path, leat_paths *
         snprintf(at, sizeof at, i < 0 ? "%s" : "%s[%d]", path, i);
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             break;
-        leat_paths_add(files, text, NULL);
+        leat_paths_add(files, text, false, NULL);
     }
 }
 
@@ -177,6 +177,11 @@ static int open_plan(struct job *job, leat_error *err)
         rc = leat_plan_open(config, NULL, &job->plan, err);
     if (rc >= 0)
         rc = check_apart(job, config, err);
+    if (rc >= 0 && leat_plan_get_info(job->plan)->n_samples < 0)
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: the source has no end: give the `repeat` in it a number of times, or "
+                       "its mix a number of elements as `stop`",
+                       origin);
     leat_config_close(&config);
     return rc;
 }
@@ -326,10 +331,11 @@ static const char *dims_text(const leat_shape *shape, char text[200])
     return text;
 }
 
+/* The manifest: PREFIX-* would also match the files of PREFIX-test. */
 static void print_files(const char *prefix)
 {
     char *const literal = leat_pattern_escape(prefix);
-    char *const files = literal ? leat_files_text("%s-*.tfrecord", literal) : NULL;
+    char *const files = literal ? leat_files_text("%s-manifest.json", literal) : NULL;
     printf("      files: ");
     put_yaml(stdout, files ? files : "?", LEAT_YAML_NAME);
     free(files);

@@ -110,20 +110,33 @@ static int write_each(struct job *job, leat_error *err)
     return rc;
 }
 
-/* The shards depend on the files, their order and their number. */
-static void digest_files(struct job *job)
+/* The shards depend on the files, their order and their number. The number of a device is not the same on each machine,
+ * so parts are compared without what tells on this one that a file was replaced. */
+static uint64_t digest_files(const struct job *job, bool of_parts)
 {
     uint64_t digest = XXH3_64bits(leat_version(), strlen(leat_version()));
     for (size_t i = 0; i < job->files.n; i++) {
         struct stat status = { .st_size = 0 };
         const char *const path = job->files.items[i];
         stat(path, &status);
-        const uint64_t size = (uint64_t)status.st_size;
+        const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_dev,
+                                   (uint64_t)status.st_ino, (uint64_t)status.st_mtim.tv_sec,
+                                   (uint64_t)status.st_mtim.tv_nsec };
         digest = XXH3_64bits_withSeed(path, strlen(path), digest);
-        digest = XXH3_64bits_withSeed(&size, sizeof size, digest);
+        digest = XXH3_64bits_withSeed(facts, of_parts ? sizeof *facts : sizeof facts, digest);
     }
-    job->shards.digest = digest;
-    job->shards.n_files = job->files.n;
+    return digest;
+}
+
+/* The conversion that made the files may run again meanwhile: some of those that were read may be of an older set. */
+static int check_unchanged(const struct job *job, uint64_t before, leat_error *err)
+{
+    const int rc = leat_paths_check(&job->files, err);
+    return rc < 0 || digest_files(job, false) == before
+               ? rc
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s%s changed or replaced while it was read: convert again",
+                           job->files.items[0], job->files.n > 1 ? " or another file was" : " was");
 }
 
 static int label(struct job *job, leat_error *err)
@@ -143,7 +156,7 @@ static int label(struct job *job, leat_error *err)
 
 static int convert(struct job *job, leat_error *err)
 {
-    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, err);
+    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, true, err);
     if (rc == LEAT_OK)
         rc = leat_paths_once(&job->files, err);
     if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
@@ -151,9 +164,11 @@ static int convert(struct job *job, leat_error *err)
                        LEAT_SHARD_NAMES_MOST);
     if (rc < 0)
         return rc;
-    const bool each = job->c->n_shards < 0 || (size_t)job->c->n_shards == job->files.n;
+    const bool each = job->c->n_shards < 0;
     job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
-    digest_files(job);
+    job->shards.digest = digest_files(job, true);
+    job->shards.n_files = job->files.n;
+    const uint64_t before = digest_files(job, false);
     if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
@@ -162,7 +177,7 @@ static int convert(struct job *job, leat_error *err)
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
-        (rc = leat_paths_check(&job->files, err)) < 0) /* their own conversion may run meanwhile */
+        (rc = check_unchanged(job, before, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }

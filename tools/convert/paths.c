@@ -33,8 +33,22 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Compares the size of a file with what the manifest says of it. Whoever opens one that is missing says so. */
+static int check_size(const char *path, const leat_manifest_shard *shard, const char *manifest,
+                      leat_error *err)
+{
+    struct stat status;
+    if (stat(path, &status) < 0 || (uint64_t)status.st_size == shard->bytes)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s has %llu bytes, but %s says %llu: the file or the manifest is another "
+                     "one; `leat index FILES --manifest NAME` writes a new manifest",
+                     path, (unsigned long long)status.st_size, manifest,
+                     (unsigned long long)shard->bytes);
+}
+
 /* The files that a manifest lists. */
-static int add_listed(leat_paths *paths, const char *name, leat_error *err)
+static int add_listed(leat_paths *paths, const char *name, bool compare, leat_error *err)
 {
     leat_manifest manifest;
     leat_format_error why;
@@ -44,13 +58,15 @@ static int add_listed(leat_paths *paths, const char *name, leat_error *err)
     for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
         char *const path = leat_manifest_path(name, manifest.shards[i].file);
         rc = path ? add(paths, path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        if (rc == LEAT_OK && compare)
+            rc = check_size(path, &manifest.shards[i], name, err);
         free(path);
     }
     leat_manifest_close(&manifest);
     return rc;
 }
 
-int leat_paths_add(leat_paths *paths, const char *pattern, leat_error *err)
+int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_error *err)
 {
     glob_t found = { 0 };
     int rc = LEAT_OK;
@@ -60,7 +76,7 @@ int leat_paths_add(leat_paths *paths, const char *pattern, leat_error *err)
         return leat_fail(err, LEAT_E_IO, "%s is a folder: name its files, such as %s/*.tfrecord",
                          pattern, pattern);
     if (access(pattern, F_OK) == 0 && leat_manifest_is(pattern))
-        return add_listed(paths, pattern, err);
+        return add_listed(paths, pattern, compare, err);
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;
@@ -85,12 +101,13 @@ int leat_paths_add(leat_paths *paths, const char *pattern, leat_error *err)
     return rc;
 }
 
-int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err)
+int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, bool compare,
+                      leat_error *err)
 {
     int rc = LEAT_OK;
     *out = (leat_paths){ 0 };
     for (int i = 0; i < n && rc == LEAT_OK; i++)
-        rc = leat_paths_add(out, arguments[i], err);
+        rc = leat_paths_add(out, arguments[i], compare, err);
     return rc < 0 ? rc : leat_paths_check(out, err);
 }
 

@@ -4,6 +4,7 @@
 #ifndef LEAT_PATHS_H
 #define LEAT_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "leat/error.h"
@@ -15,15 +16,19 @@ typedef struct leat_paths {
 
 /* An existing file stands for itself, also with '*' in its name; a pattern for what it matches, in
  * byte order, without what leat writes beside record files (side_file.h); a manifest (formats/manifest.h) for what it lists.
- * LEAT_E_IO: there is nothing of that name. LEAT_E_DATA: leat_paths_check(). leat_paths_close(), also after an error. */
-int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err);
+ *
+ * compare  files that a manifest lists must have the sizes that it says
+ * out      leat_paths_close(), also after an error
+ * returns  LEAT_OK; LEAT_E_IO: there is nothing of that name; LEAT_E_DATA: leat_paths_check(), or a size; LEAT_E_NOMEM */
+int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, bool compare,
+                      leat_error *err);
 /* Refuses files of a set that is being renamed, or whose conversion was stopped then (formats/shard_set.h). Returns LEAT_OK,
  * LEAT_E_DATA or LEAT_E_NOMEM. */
 int leat_paths_check(const leat_paths *paths, leat_error *err);
 /* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
 int leat_paths_once(leat_paths *paths, leat_error *err);
 /* Adds what one argument stands for. */
-int leat_paths_add(leat_paths *paths, const char *argument, leat_error *err);
+int leat_paths_add(leat_paths *paths, const char *argument, bool compare, leat_error *err);
 void leat_paths_close(leat_paths *paths);
 
 /* 1 if the name ends in .yaml or .yml. */

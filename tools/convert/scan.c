@@ -306,14 +306,13 @@ static int open_list(leat_scan *out, const leat_convert *how, leat_error *err)
 int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     *out = (leat_scan){ 0 };
-    if (leat_file_list_wants(how->inputs[0], &how->list))
-        return open_list(out, how, err);
-    const char *const unused = leat_file_list_unused(&how->list);
+    const char *const unused = leat_file_list_unused(how->inputs[0], &how->list);
     if (unused)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "the option '%s' is for lists of files, but %s is a folder", unused,
                          how->inputs[0]);
-    return open_folder(out, how, err);
+    return leat_file_list_wants(how->inputs[0], &how->list) ? open_list(out, how, err)
+                                                            : open_folder(out, how, err);
 }
 
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file)

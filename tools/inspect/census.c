@@ -39,6 +39,17 @@ static void add(leat_census_range *range, double x)
     range->high = range->n == 0 ? x : fmax(range->high, x);
     range->sum += x;
     range->n++;
+    range->is_int = false;
+}
+
+/* A double has not all digits of an int64. */
+static void add_int(leat_census_range *range, int64_t x)
+{
+    const bool all = range->n == 0 || range->is_int;
+    range->int_low = range->n == 0 || x < range->int_low ? x : range->int_low;
+    range->int_high = range->n == 0 || x > range->int_high ? x : range->int_high;
+    add(range, (double)x);
+    range->is_int = all;
 }
 
 /* --- features ----------------------------------------------------------------------------------*/
@@ -123,8 +134,10 @@ static int count_numbers(leat_census_feature *to, const leat_feature *feature, l
                        ? leat_feature_int64s(feature, ints, n, &why)
                        : leat_feature_floats(feature, floats, n, &why);
     for (size_t i = 0; i < n && rc == LEAT_FORMAT_OK; i++)
-        add(&to->numbers,
-            feature->kind == LEAT_FEATURE_INT64 ? (double)ints[i] : (double)floats[i]);
+        if (feature->kind == LEAT_FEATURE_INT64)
+            add_int(&to->numbers, ints[i]);
+        else
+            add(&to->numbers, (double)floats[i]);
     free(ints);
     return rc < 0 ? leat_files_fail(err, &why) : LEAT_OK;
 }

@@ -4,6 +4,7 @@
 #ifndef LEAT_CENSUS_H
 #define LEAT_CENSUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 typedef struct leat_census_range {
     uint64_t n;
     double low, high, sum;
+    bool is_int; /* all are int64: */
+    int64_t int_low, int_high;
 } leat_census_range;
 
 /* JPEG files that leat's own decoder does not support, by reason. */

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "files.h"
 #include "formats/example.h"
@@ -13,10 +14,13 @@
 
 /* --- JSON -------------------------------------------------------------------------------*/
 
-/* Whole numbers keep all of their digits. */
-static void number_json(json_t *object, const char *key, double x)
+/* Whole numbers keep all of their digits. whole: x, in a range of int64. */
+static void number_json(json_t *object, const char *key, const leat_census_range *range, double x,
+                        int64_t whole)
 {
-    if (x == floor(x) && fabs(x) < 0x1p53)
+    if (range->is_int)
+        leat_json_int(object, key, whole);
+    else if (x == floor(x) && fabs(x) < 0x1p53)
         leat_json_int(object, key, (int64_t)x);
     else
         leat_json_real(object, key, x);
@@ -27,9 +31,9 @@ static void range_json(json_t *object, const char *key, const leat_census_range 
     if (range->n == 0)
         return;
     json_t *one = leat_json_object(object, key);
-    number_json(one, "min", range->low);
+    number_json(one, "min", range, range->low, range->int_low);
     leat_json_real(one, "mean", range->sum / (double)range->n);
-    number_json(one, "max", range->high);
+    number_json(one, "max", range, range->high, range->int_high);
 }
 
 static const char *kind_name(const leat_census_feature *feature)
@@ -95,10 +99,15 @@ json_t *leat_census_json(const leat_census *census, const leat_paths *paths, con
 
 enum { TEXT = 1024 };
 
-/* Formats a number; whole ones in groups of three digits. */
-static leat_figure figure_of(double value)
+/* Formats a number; whole ones in groups of three digits. whole: value, in a range of int64. */
+static leat_figure figure_of(const leat_census_range *range, double value, int64_t whole)
 {
     leat_figure figure;
+    char digits[24];
+    if (range->is_int) {
+        snprintf(digits, sizeof digits, "%lld", (long long)whole);
+        return leat_figure_group(digits);
+    }
     if (value >= 0 && value < 1e15 && value == floor(value))
         return leat_figure_count((uint64_t)value);
     snprintf(figure.text, sizeof figure.text, "%.9g", value);
@@ -108,11 +117,12 @@ static leat_figure figure_of(double value)
 static void add_range(char text[TEXT], const char *before, const leat_census_range *range,
                       const char *after)
 {
-    if (range->low == range->high)
-        leat_files_append(text, TEXT, "%s%s%s", before, figure_of(range->low).text, after);
+    const leat_figure low = figure_of(range, range->low, range->int_low),
+                      high = figure_of(range, range->high, range->int_high);
+    if (strcmp(low.text, high.text) == 0)
+        leat_files_append(text, TEXT, "%s%s%s", before, low.text, after);
     else
-        leat_files_append(text, TEXT, "%s%s to %s%s", before, figure_of(range->low).text,
-                          figure_of(range->high).text, after);
+        leat_files_append(text, TEXT, "%s%s to %s%s", before, low.text, high.text, after);
 }
 
 enum { COLUMN = 36 }; /* of the texts */

@@ -432,14 +432,13 @@ int leat_images_list_open(const char *root, const leat_file_list_options *option
                           const leat_node *where, leat_images_list *out, leat_error *err)
 {
     *out = (leat_images_list){ 0 };
-    if (leat_file_list_wants(root, options))
-        return open_list(root, options, threads, where, out, err);
-    const char *const unused = leat_file_list_unused(options);
+    const char *const unused = leat_file_list_unused(root, options);
     if (unused)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "images: `%s` is for lists of files, but %s is a folder", unused,
                               root);
-    return open_folder(root, threads, where, out, err);
+    return leat_file_list_wants(root, options) ? open_list(root, options, threads, where, out, err)
+                                               : open_folder(root, threads, where, out, err);
 }
 
 void leat_images_list_close(leat_images_list *list)

@@ -125,9 +125,10 @@ static size_t name_length(const leat_zip_member *m)
     return n > 4 && !strcmp(m->name + n - 4, ".npy") ? n - 4 : n;
 }
 
+/* Of several members of one name the last, as NumPy does: it was added later. */
 static const leat_zip_member *find_member(const leat_zip *zip, const char *name)
 {
-    for (size_t i = 0; i < zip->n_members; i++)
+    for (size_t i = zip->n_members; i-- > 0;)
         if (strlen(name) == name_length(&zip->members[i]) &&
             !strncmp(name, zip->members[i].name, strlen(name)))
             return &zip->members[i];

@@ -400,6 +400,21 @@ static int open_shards(leat_tfrecord_source *source, leat_error *err)
     return rc;
 }
 
+/* Refuses a set of which some files are open and others were put in their place. */
+static int check_replaced(const leat_tfrecord_source *source, leat_error *err)
+{
+    struct stat status;
+    for (size_t i = 0; i < source->n_shards; i++) {
+        leat_tfrecord_shard *const s = &source->shards[i];
+        if (leat_tfrecord_shard_opened(s) && stat(s->path, &status) == 0 &&
+            status.st_ino != s->file.inode)
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s was replaced while its set was opened: open the data again",
+                             s->path);
+    }
+    return LEAT_OK;
+}
+
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
@@ -459,7 +474,8 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->verifies_always = setting->verifies_always;
     if ((rc = limit_files(source, n_paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, err)) < 0 ||
-        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
+        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = check_replaced(source, err)) < 0 ||
+        (rc = open_chunks(source, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",

@@ -362,6 +362,15 @@ TEST(a_wrong_class_of_the_first_pass_is_found)
     }
 }
 
+/* An archive to which a newer array was appended has both; NumPy reads the new one. */
+TEST(of_two_arrays_of_one_name_the_last_is_read)
+{
+    int64_t old[2] = { 1, 2 }, new[2] = { 3, 4 };
+    const array_of arrays[] = { { "y", "<i8", ",", 2, 8, old }, { "y", "<i8", ",", 2, 8, new } };
+    put_npz("twice.npz", arrays, 2);
+    check_labels("npy: {files: '@twice.npz', features: {label: y}}", 0, new, 2, "label");
+}
+
 /* `name` is for .npy files, `features` for .npz files. */
 TEST(an_option_for_other_files_is_told)
 {
