@@ -132,6 +132,9 @@ _Thread_local enum cudaStreamCaptureMode cuda_fake_mode = cudaStreamCaptureModeG
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
     const enum cudaStreamCaptureMode before = cuda_fake_mode;
+    pthread_mutex_lock(&fake.lock);
+    fake.contexts |= 1u << cuda_fake_device; /* as any call of the runtime may */
+    pthread_mutex_unlock(&fake.lock);
     cuda_fake_mode = *mode;
     *mode = before;
     return cudaSuccess;

@@ -54,6 +54,7 @@ static void violate(const char *what)
 /* Begins a call: takes the lock; the answer, if it is made to fail. */
 static int enter(void)
 {
+    fake.cuda->allocates("a call of nvJPEG");
     pthread_mutex_lock(&fake.lock);
     fake.calls++;
     if (fake.always)
