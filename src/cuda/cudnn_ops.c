@@ -94,7 +94,7 @@ static void add_relu_grad(leat_cudnn_build *b, void *dy, void *x, void *dx)
 
 /* --- convolutions ------------------------------------------------------------------------------ */
 
-/* Padding behind that no window reaches is left out: engines take equal padding on both sides only. */
+/* Padding behind that no window reaches is left out or added: more engines take equal padding on both sides. */
 static void paddings(const leat_gpu_lib_spec *s, int64_t low[2], int64_t high[2])
 {
     for (int i = 0; i < 2; i++) {

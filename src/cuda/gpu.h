@@ -70,6 +70,10 @@ void leat_gpu_clock_close(leat_gpu *gpu);
 int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event);
 
 /* --- gpu_queue.c: memory, streams, events, copies ---------------------------------------------- */
+/* While a thread captures a graph in mode global, as PyTorch does, calls of other threads that may wait or allocate end
+ * the capture, unless these threads say that theirs have nothing to do with it (relaxed). Returns the thread's mode
+ * before, which the same call sets again. After cudaSetDevice(). */
+enum cudaStreamCaptureMode leat_gpu_capture_mode(enum cudaStreamCaptureMode mode);
 void *leat_gpu_device_alloc(leat_device *device, size_t bytes);
 void leat_gpu_device_free(leat_device *device, void *memory);
 void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes);

@@ -7,7 +7,7 @@
  * that it can be decoded whole in the same place if a region is refused.
  *
  * nvJPEG does not say which file made a call fail. If the call had regions, it is repeated without. If it
- * still fails, the files are decoded one by one by nvJPEG's kernels, with a wait after each. The first that fails is
+ * still fails, the files are decoded one by one and whole by nvJPEG's kernels, with a wait after each. The first that fails is
  * the damaged one. If none fails, the batch is good. So it is too where the JPEG engine itself fails, which is not
  * used again. */
 #include "gpu_codec.h"
@@ -254,11 +254,12 @@ void leat_gpu_codec_add(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GP
 
 /* Finds the damaged file of a call that failed. */
 static int decode_singly(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS],
-                         const leat_gpu_call *call, cudaStream_t stream, int64_t *bad_row)
+                         leat_gpu_call *call, cudaStream_t stream, int64_t *bad_row)
 {
     int rc = LEAT_OK;
     for (int i = 0; i < call->n && rc == LEAT_OK; i++) {
         *bad_row = call->files[i].row;
+        set_whole(codec, call, i);
         rc = code_of(codec,
                      codec->api->nvjpegDecode(codec->handles[LEAT_GPU_KERNELS],
                                               calls[LEAT_GPU_KERNELS].state, call->data[i],

@@ -267,10 +267,12 @@ int leat_gpu_ops_add(leat_device_ops *base, int64_t i, uint8_t *buffer, leat_err
 {
     leat_gpu_ops *const ops = (leat_gpu_ops *)base;
     cudaError_t rc = cudaSetDevice(gpu_of(ops)->number);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     if (rc == cudaSuccess)
         rc = warm_up(ops, buffer);
     if (rc == cudaSuccess)
         rc = capture(ops, buffer, &ops->graphs[i]);
+    leat_gpu_capture_mode(mode);
     ops->buffers[i] = buffer;
     return leat_gpu_check(gpu_of(ops), rc, "preparing the ops of a batch", err);
 }
@@ -301,7 +303,6 @@ static int fill(leat_gpu_ops *ops, const leat_device_ops_spec *spec, leat_error 
     int64_t scratch_bytes, aux_bytes;
     int rc;
     if ((rc = count_memory(spec, &n_launches, &scratch_bytes, &aux_bytes, err)) < 0 ||
-        (rc = leat_gpu_check(gpu_of(ops), cudaSetDevice(gpu_of(ops)->number), "map", err)) < 0 ||
         (rc = allocate(ops, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err)) < 0 ||
         (rc = leat_gpu_check(
              gpu_of(ops),
@@ -331,7 +332,11 @@ int leat_gpu_ops_open(leat_device *device, const leat_device_ops_spec *spec, lea
     ops->buffer_bytes = spec->buffer_bytes;
     ops->rows = spec->rows;
     ops->n_buffers = spec->n_buffers;
-    const int rc = fill(ops, spec, err);
+    int rc = leat_gpu_check(gpu_of(ops), cudaSetDevice(gpu_of(ops)->number), "map", err);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
+    if (rc == LEAT_OK)
+        rc = fill(ops, spec, err);
+    leat_gpu_capture_mode(mode);
     if (rc < 0) {
         leat_gpu_ops_close(&ops->base);
         return rc;
@@ -346,8 +351,10 @@ int leat_gpu_ops_run(leat_device_ops *base, leat_stream *stream, int64_t i, cons
     leat_gpu_ops *const ops = (leat_gpu_ops *)base;
     cudaStream_t const cuda = leat_gpu_stream_cuda(stream);
     int rc = leat_gpu_use(gpu_of(ops));
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     for (int32_t k = 0; k < ops->n_heads && rc == LEAT_OK; k++)
         rc = enqueue_head(ops, &ops->heads[k], ops->buffers[i], host, rows, bad_row, cuda);
+    leat_gpu_capture_mode(mode);
     if (rc < 0 || rows == 0 || ops->n_launches == 0)
         return rc;
     const cudaError_t done = rows == ops->rows ? cudaGraphLaunch(ops->graphs[i], cuda)
@@ -362,6 +369,7 @@ void leat_gpu_ops_close(leat_device_ops *base)
         return;
     leat_device *const device = ops->base.device;
     leat_gpu_use(gpu_of(ops));
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     for (int64_t i = 0; ops->graphs && i < ops->n_buffers; i++)
         if (ops->graphs[i])
             leat_gpu_code(gpu_of(ops), cudaGraphExecDestroy(ops->graphs[i]), "closing a graph");
@@ -376,6 +384,7 @@ void leat_gpu_ops_close(leat_device_ops *base)
     leat_gpu_device_free(device, ops->aux);
     if (ops->library)
         leat_gpu_code(gpu_of(ops), cudaLibraryUnload(ops->library), "unloading the kernels");
+    leat_gpu_capture_mode(mode);
     free(ops->launches);
     free(ops->heads);
     free(ops->graphs);

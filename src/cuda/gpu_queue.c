@@ -15,10 +15,7 @@
 #define SPIN_NS  30000
 #define SLEEP_NS 500000
 
-/* While a thread captures a graph in mode global, as PyTorch does, calls of other threads such as cudaEventQuery() would
- * end the capture, unless these threads say that theirs have nothing to do with it. Returns the thread's mode, which
- * the same call sets again. */
-static enum cudaStreamCaptureMode capture_mode(enum cudaStreamCaptureMode mode)
+enum cudaStreamCaptureMode leat_gpu_capture_mode(enum cudaStreamCaptureMode mode)
 {
     cudaThreadExchangeStreamCaptureMode(&mode);
     return mode;
@@ -34,19 +31,25 @@ void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
     snprintf(what, sizeof what, "allocating %zu bytes on the device", bytes);
     if (leat_gpu_use(gpu) < 0)
         return NULL;
-    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     const int rc = leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what);
-    capture_mode(mode);
+    leat_gpu_capture_mode(mode);
     return rc < 0 ? NULL : memory;
+}
+
+static void free_by(cudaError_t (*release)(void *), leat_gpu *gpu, void *memory, const char *what)
+{
+    if (!memory)
+        return;
+    leat_gpu_use(gpu); /* the thread may use another device */
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
+    leat_gpu_code(gpu, release(memory), what);
+    leat_gpu_capture_mode(mode);
 }
 
 void leat_gpu_device_free(leat_device *device, void *memory)
 {
-    leat_gpu *const gpu = leat_gpu_of(device);
-    if (memory) { /* the thread may use another device */
-        leat_gpu_use(gpu);
-        leat_gpu_code(gpu, cudaFree(memory), "freeing device memory");
-    }
+    free_by(cudaFree, leat_gpu_of(device), memory, "freeing device memory");
 }
 
 void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
@@ -58,20 +61,16 @@ void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
     /* Not write-combined, because workers also read rows (digests, in-place ops). */
     if (leat_gpu_use(gpu) < 0)
         return NULL;
-    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     const int rc =
         leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what);
-    capture_mode(mode);
+    leat_gpu_capture_mode(mode);
     return rc < 0 ? NULL : memory;
 }
 
 void leat_gpu_pinned_free(leat_device *device, void *memory)
 {
-    leat_gpu *const gpu = leat_gpu_of(device);
-    if (memory) {
-        leat_gpu_use(gpu);
-        leat_gpu_code(gpu, cudaFreeHost(memory), "freeing pinned memory");
-    }
+    free_by(cudaFreeHost, leat_gpu_of(device), memory, "freeing pinned memory");
 }
 
 int leat_gpu_memory_info(leat_device *device, size_t *free_bytes, size_t *total_bytes)
@@ -135,8 +134,10 @@ int leat_gpu_stream_sync(leat_stream *stream, leat_error *err)
 {
     leat_gpu *const gpu = leat_gpu_of(stream->device);
     cudaError_t rc = cudaSetDevice(gpu->number);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     if (rc == cudaSuccess)
         rc = cudaStreamSynchronize(leat_gpu_stream_cuda(stream));
+    leat_gpu_capture_mode(mode);
     return leat_gpu_check(gpu, rc, "waiting for a stream", err);
 }
 
@@ -198,9 +199,9 @@ int leat_gpu_event_record(leat_event *base, leat_stream *stream)
 
 static cudaError_t query(cudaEvent_t event)
 {
-    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     const cudaError_t rc = cudaEventQuery(event);
-    capture_mode(mode);
+    leat_gpu_capture_mode(mode);
     return rc;
 }
 
@@ -236,9 +237,9 @@ int64_t leat_gpu_event_ns(leat_event *base)
     leat_gpu *const gpu = leat_gpu_of(base->device);
     if (!event->recorded_ns || leat_gpu_use(gpu) < 0)
         return 0;
-    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     const int64_t ns = leat_gpu_clock_of(gpu, event);
-    capture_mode(mode);
+    leat_gpu_capture_mode(mode);
     return ns;
 }
 

@@ -183,8 +183,10 @@ static cudaError_t set_ingest(const leat_net *net, const leat_net_graph *g,
 /* A captured stream is a chain, so the graph's one root is ingest. */
 static cudaError_t find_ingest(leat_net_graph *g)
 {
-    size_t n = 1;
-    const cudaError_t rc = cudaGraphGetRootNodes(g->graph, &g->ingest, &n);
+    cudaGraphNode_t roots[2] = { NULL }; /* CUDA gives no more than it is asked for */
+    size_t n = 2;
+    const cudaError_t rc = cudaGraphGetRootNodes(g->graph, roots, &n);
+    g->ingest = roots[0];
     return rc == cudaSuccess && n != 1 ? cudaErrorInvalidValue : rc;
 }
 

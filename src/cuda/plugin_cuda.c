@@ -116,9 +116,11 @@ static void close_gpu(leat_device *device)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
     cudaSetDevice(gpu->number);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     leat_gpu_work_close(gpu);
     leat_gpu_synthetic_work_close(gpu);
     leat_gpu_clock_close(gpu);
+    leat_gpu_capture_mode(mode);
     cudaGetLastError();
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
@@ -140,8 +142,10 @@ static int open_gpu(const char *spec, leat_device **out, leat_error *err)
     gpu->number = number;
     snprintf(gpu->base.info.name, sizeof gpu->base.info.name, "cuda:%d", number);
     rc = leat_gpu_check(gpu, cudaSetDevice(number), "starting the device", err);
+    const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     if (rc == LEAT_OK)
         rc = leat_gpu_clock_open(gpu, err);
+    leat_gpu_capture_mode(mode);
     if (rc < 0) {
         close_gpu(&gpu->base);
         return rc;

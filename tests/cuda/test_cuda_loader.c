@@ -145,21 +145,26 @@ TEST(one_gpu_of_several)
     fake->reset(0);
 }
 
+static const gpu_jpegs jpegs = {
+    .n = 60, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
+};
+
+static leat_plan *open_jpegs(const char *file, int prefetch)
+{
+    return plan_format("source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
+                       "[{decode_jpeg: {max_pixels: 10000}}, {resize: {size: 40}}]}}, {batch: 4}, "
+                       "{prefetch: %d}]\n",
+                       file, prefetch);
+}
+
 /* A batch may be held longer than its loader is open: what is left of that knows nothing of threads and
  * readers, so that no call-back may come any more. */
 TEST(no_call_after_the_close)
 {
-    const gpu_jpegs set = {
-        .n = 60, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
-    };
     char file[64];
-    leat_plan *plan;
     leat_error err;
-    check(gpu_jpegs_write(&set, file, &err), &err);
-    plan = plan_format("source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
-                       "[{decode_jpeg: {max_pixels: 10000}}, {resize: {size: 40}}]}}, {batch: 4}, "
-                       "{prefetch: 3}]\n",
-                       file);
+    check(gpu_jpegs_write(&jpegs, file, &err), &err);
+    leat_plan *plan = open_jpegs(file, 3);
     for (uint64_t seed = 0; seed < 20; seed++) {
         leat_device *device;
         leat_loader *loader;
@@ -185,18 +190,27 @@ TEST(no_call_after_the_close)
 /* A program that captures a graph in mode global, as PyTorch does, must not be disturbed by leat's threads, nor they by it. */
 TEST(a_capture_of_others_is_left_alone)
 {
-    for (int prefetch = 0; prefetch < 4; prefetch += 3) {
-        leat_plan *plan = open_plan("{device: cpu, ops: [normalize]}", prefetch);
+    static const char *const maps[] = { "{device: cpu, ops: [normalize]}",
+                                        "{device: gpu, ops: [random_flip, normalize]}", NULL };
+    char file[64];
+    leat_error err;
+    check(gpu_jpegs_write(&jpegs, file, &err), &err);
+    for (int i = 0; i < 6; i++) {
+        const int prefetch = i % 2 * 3;
+        leat_plan *plan =
+            maps[i / 2] ? open_plan(maps[i / 2], prefetch) : open_jpegs(file, prefetch);
         leat_device *device;
-        leat_error err;
         fake->reset(7);
-        check(leat_device_open("cuda:0", &device, &err), &err);
+        nvjpeg->reset(1);
         fake->others_capture(1);
+        check(leat_device_open("cuda:0", &device, &err), &err);
         check(take_all(plan, device, 3, NULL, NULL, &err), &err);
         leat_device_close(&device);
         check_fake(fake);
+        check_fake_nvjpeg(nvjpeg);
         leat_plan_close(&plan);
     }
+    gpu_jpegs_remove(file);
     fake->reset(0);
 }
 

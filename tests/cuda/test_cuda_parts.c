@@ -81,6 +81,14 @@ TEST(a_chip_may_not_know_parts)
     assert_int_equal(parts_of_all(0, NVJPEG_FAKE_SUPPORTED), 0); /* that is for the hardware only */
 }
 
+/* Then nvJPEG's kernels decode the whole picture, and the op has to know. */
+TEST(an_engine_may_fail_in_a_batch_of_parts)
+{
+    assert_int_equal(parts_of_all(2, NVJPEG_FAKE_FAILED), 0);
+    assert_true(nvjpeg->decoded(0) > 0);
+    assert_int_equal(nvjpeg->decoded(1), 0); /* it is left */
+}
+
 TEST(parts_can_be_switched_off)
 {
     setenv("LEAT_NVJPEG_REGIONS", "off", 1);

@@ -97,6 +97,24 @@ TEST(what_is_kept)
     close_device(device);
 }
 
+/* Where nobody reads, as a watched program's reader in a pager, they take no more and more memory. */
+TEST(buffers_are_not_without_end)
+{
+    enum { MANY = 1500000 };
+    leat_device *const device = open_device();
+    leat_device_record record;
+    leat_error err;
+    check(device->table->record_start(device, &err), &err);
+    cupti->hold(1);
+    for (uint64_t i = 1; i <= MANY; i++)
+        cupti->work(CUPTI_FAKE_KERNEL, i * 10, i * 10 + 5, (uint32_t)i);
+    check(device->table->record_stop(device, &record, &err), &err);
+    assert_in_range(record.dropped, 1, MANY - 1);
+    assert_int_equal(record.n + record.dropped, MANY);
+    leat_device_record_fini(&record);
+    close_device(device);
+}
+
 /* More than a buffer holds, twice: what was collected is no part of the next recording. */
 TEST(buffers_go_round)
 {

@@ -4,7 +4,12 @@
  * ends, that use no CUDA, whose CUPTI cannot be used, that cannot be started. */
 #include <math.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "device/watch_wire.h"
 #include "fixtures/command_pipeline.h"
 #include "leat/watch.h"
 
@@ -78,6 +83,29 @@ TEST(a_killed_program_keeps_its_figures)
     assert_int_equal(r.signal, SIGKILL);
     assert_int_equal(r.n_processes, 1);
     assert_int_equal(r.processes[0].verdict, LEAT_VERDICT_SYNC_BOUND);
+}
+
+/* As `leat watch | less` does: neither a launch nor the program's end waits for ever. */
+TEST(a_reader_that_stands_still_stops_no_program)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const int reader = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int status;
+    snprintf(address.sun_path, sizeof address.sun_path, "/tmp/leat-test-%d", (int)getpid());
+    assert_int_equal(bind(reader, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(reader, 1), 0);
+    const pid_t program = fork();
+    if (program == 0) {
+        setenv(LEAT_WATCH_LIBRARY, getenv("LEAT_CUDA_PLUGIN"), 1);
+        setenv(LEAT_WATCH_SOCKET, address.sun_path, 1);
+        alarm(200);
+        execl(PROGRAM, PROGRAM, "launches", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(program, &status, 0), program);
+    unlink(address.sun_path);
+    close(reader);
+    assert_int_equal(status, 0);
 }
 
 /* The child of a fork has no CUDA; what it starts is a process of its own. */

@@ -83,6 +83,14 @@ static void violate_by(const char *name, const char *what)
     cuda_fake_violate(text);
 }
 
+bool cuda_fake_ends_capture(const char *name)
+{
+    if (!fake.others_capture || cuda_fake_mode != cudaStreamCaptureModeGlobal)
+        return false;
+    violate_by(name, "ends a capture of another thread");
+    return true;
+}
+
 cudaError_t cuda_fake_enter(const char *name, unsigned what)
 {
     pthread_mutex_lock(&fake.lock);
@@ -104,6 +112,8 @@ cudaError_t cuda_fake_enter(const char *name, unsigned what)
         cuda_fake_capturing->broken = true;
         return cudaErrorStreamCaptureUnsupported;
     }
+    if (what & UNSAFE && cuda_fake_ends_capture(name))
+        return cudaErrorStreamCaptureUnsupported;
     if (!again && !fake.lost && fake.fail_in >= 0 && fake.fail_in-- == 0) {
         fake.lost = is_sticky(fake.fail_code);
         fake.lost_code = fake.fail_code;
@@ -448,6 +458,12 @@ static void fake_others_capture(int on)
     fake.others_capture = on != 0;
     pthread_mutex_unlock(&fake.lock);
 }
+static void fake_allocates(const char *name)
+{
+    pthread_mutex_lock(&fake.lock);
+    cuda_fake_ends_capture(name);
+    pthread_mutex_unlock(&fake.lock);
+}
 static size_t fake_pending(void)
 {
     size_t n = 0;
@@ -462,11 +478,11 @@ static size_t fake_pending(void)
 LEAT_API const cuda_fake_table *cuda_fake_get(void);
 const cuda_fake_table *cuda_fake_get(void)
 {
-    static const cuda_fake_table table = { fake_reset,      fake_set_memory, fake_set_gpus,
-                                           fake_set_driver, fake_fail_at,    fake_calls,
-                                           fake_lose,       fake_pause,      fake_live,
-                                           fake_violation,  fake_kernels,    fake_graphs,
-                                           cuda_fake_work,  fake_forgives,   fake_is_lost,
-                                           fake_contexts,   fake_pending,    fake_others_capture };
+    static const cuda_fake_table table = {
+        fake_reset,    fake_set_memory, fake_set_gpus,       fake_set_driver, fake_fail_at,
+        fake_calls,    fake_lose,       fake_pause,          fake_live,       fake_violation,
+        fake_kernels,  fake_graphs,     cuda_fake_work,      fake_forgives,   fake_is_lost,
+        fake_contexts, fake_pending,    fake_others_capture, fake_allocates
+    };
     return &table;
 }

@@ -43,6 +43,8 @@ typedef struct cuda_fake_table {
     size_t (*pending)(void);    /* work of all streams that has not been done */
     void (*others_capture)(
         int on); /* until reset: another part of the program captures a graph in mode global */
+    /* What another fake library says when it is called: the real one may wait or allocate. */
+    void (*allocates)(const char *name);
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */

@@ -132,6 +132,9 @@ _Thread_local enum cudaStreamCaptureMode cuda_fake_mode = cudaStreamCaptureModeG
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
     const enum cudaStreamCaptureMode before = cuda_fake_mode;
+    pthread_mutex_lock(&fake.lock);
+    fake.contexts |= 1u << cuda_fake_device; /* as any call of the runtime may */
+    pthread_mutex_unlock(&fake.lock);
     cuda_fake_mode = *mode;
     *mode = before;
     return cudaSuccess;
@@ -190,13 +193,16 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     return cuda_fake_leave(end_capture(stream, out, rc));
 }
 
-/* The first node of each chain; a captured stream has one. */
+/* The first node of each chain; a captured stream has one. Where fewer are asked for than there are, *n does not say so. */
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
 {
     ENTER();
-    if (nodes && *n > 0 && graph->first)
-        nodes[0] = (cudaGraphNode_t)(void *)graph->first;
-    *n = graph->first ? 1 : 0;
+    const size_t n_roots = graph->first ? 1 : 0;
+    if (nodes && *n <= n_roots)
+        cuda_fake_violate("so few roots of a graph that one more would not show");
+    for (size_t i = 0; nodes && i < *n; i++)
+        nodes[i] = i < n_roots ? (cudaGraphNode_t)(void *)graph->first : NULL;
+    *n = !nodes || *n > n_roots ? n_roots : *n;
     return cuda_fake_leave(cudaSuccess);
 }
 /* For later launches; the kernel stays the same. */

@@ -123,8 +123,11 @@ void cuda_fake_violate(const char *what);
 /* What a call is, for enter. */
 enum {
     ANYWHERE = 1, /* needs no context */
-    CAPTURED = 2  /* may stand in a capture */
+    CAPTURED = 2, /* may stand in a capture */
+    UNSAFE = 4    /* may wait or allocate: ends captures of other threads in mode global */
 };
+/* Whether a call of the thread that may wait or allocate ends a capture of others, which is a violation. [lock held] */
+bool cuda_fake_ends_capture(const char *name);
 /* Begins a call: takes the lock; the error to answer with, if it is made to fail. */
 cudaError_t cuda_fake_enter(const char *name, unsigned what);
 cudaError_t cuda_fake_leave(cudaError_t rc);
@@ -134,8 +137,9 @@ cudaError_t cuda_fake_leave(cudaError_t rc);
     return cuda_fake_leave(rc)
 #define ENTER() ENTER_AS(0)
 /* What ends something ends it also when it is made to fail, as CUDA's do: there is no second try. */
-#define END(call)                                                                                  \
-    cudaError_t rc = cuda_fake_enter(__func__, 0);                                                 \
+#define END(call) END_AS(0, call)
+#define END_AS(what, call)                                                                         \
+    cudaError_t rc = cuda_fake_enter(__func__, what);                                              \
     const cudaError_t own = (call);                                                                \
     return cuda_fake_leave(rc != cudaSuccess ? rc : own)
 /* What is ended while work uses it is a violation, unless a call was made to fail: then the waiting

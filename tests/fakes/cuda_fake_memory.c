@@ -59,9 +59,14 @@ cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device)
     snprintf(bus, (size_t)size, "0000:%02x:00.0", (unsigned)device);
     return cuda_fake_leave(cudaSuccess);
 }
+/* Not beside any capture, whatever the thread says of its calls. */
 cudaError_t cudaDeviceSynchronize(void)
 {
     ENTER();
+    if (fake.others_capture) {
+        cuda_fake_violate("waiting for a device of which a stream is captured");
+        return cuda_fake_leave(cudaErrorStreamCaptureUnsupported);
+    }
     for (struct CUstream_st *s = fake.streams; s && !fake.lost;)
         if (s->first) {
             pthread_cond_wait(&fake.done, &fake.lock);
@@ -206,23 +211,23 @@ bool cuda_fake_meets(const void *memory, size_t bytes, bool pinned)
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-    ENTER();
+    ENTER_AS(UNSAFE);
     return cuda_fake_leave(allocate(out, bytes, false));
 }
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 {
-    ENTER();
+    ENTER_AS(UNSAFE);
     if (flags != cudaHostAllocDefault)
         cuda_fake_violate("pinned memory of another kind: slow to read, or for several contexts");
     return cuda_fake_leave(allocate(out, bytes, true));
 }
 cudaError_t cudaFree(void *memory)
 {
-    END(release(memory, false));
+    END_AS(UNSAFE, release(memory, false));
 }
 cudaError_t cudaFreeHost(void *memory)
 {
-    END(release(memory, true));
+    END_AS(UNSAFE, release(memory, true));
 }
 cudaError_t cudaMemGetInfo(size_t *n_free, size_t *total)
 {

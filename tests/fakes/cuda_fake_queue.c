@@ -88,7 +88,7 @@ static void wait_until_empty(const struct CUstream_st *stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    ENTER();
+    ENTER_AS(UNSAFE);
     if (!cuda_fake_is_stream(stream))
         return cuda_fake_leave(cudaErrorInvalidResourceHandle);
     if (stream->capturing) {
@@ -170,16 +170,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    ENTER();
+    ENTER_AS(UNSAFE);
     if (!is_event(event))
         return cuda_fake_leave(cudaErrorInvalidResourceHandle);
-    if (fake.others_capture && cuda_fake_mode == cudaStreamCaptureModeGlobal)
-        return cuda_fake_leave(cudaErrorStreamCaptureUnsupported);
     return cuda_fake_leave(event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    ENTER();
+    ENTER_AS(UNSAFE);
     if (!is_event(event))
         return cuda_fake_leave(cudaErrorInvalidResourceHandle);
     const uint64_t generation = event->recorded;

@@ -5,6 +5,7 @@
 
 #include <cupti.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,16 @@ typedef union record {
     CUpti_ActivityMemset4 set;
 } record;
 
+/* A buffer on its way back. */
+typedef struct full {
+    uint8_t *buffer;
+    size_t size, at;
+    struct full *next;
+} full;
+
 static struct {
     pthread_mutex_t lock;
+    pthread_cond_t delivered;
     CUpti_TimestampCallbackFunc clock;
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
@@ -33,9 +42,12 @@ static struct {
     int fail;
     uint8_t *buffer; /* being filled */
     size_t size, at;
-    uint64_t dropped;
+    bool holds;
+    full *held;
+    int n_pending; /* threads that give a buffer back */
+    _Atomic uint64_t dropped;
     char violation[128];
-} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .delivered = PTHREAD_COND_INITIALIZER };
 
 static void violate(const char *what)
 {
@@ -174,12 +186,47 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle who,
     return answer();
 }
 
-/* Gives the buffer back as it is. */
-static void deliver(void)
+/* The buffer as it is, before what is held. [lock held] */
+static full *take_buffer(void)
 {
-    if (fake.buffer)
-        fake.complete(NULL, 0, fake.buffer, fake.size, fake.at);
+    full *const f = malloc(sizeof *f);
+    *f = (full){ fake.buffer, fake.size, fake.at, fake.held };
     fake.buffer = NULL;
+    fake.held = NULL;
+    return f;
+}
+
+static void deliver(full *list)
+{
+    while (list) {
+        full *const f = list;
+        list = f->next;
+        fake.complete(NULL, 0, f->buffer, f->size, f->at);
+        free(f);
+    }
+}
+
+static void *deliver_alone(void *arg)
+{
+    deliver(arg);
+    pthread_mutex_lock(&fake.lock);
+    fake.n_pending--;
+    pthread_cond_broadcast(&fake.delivered);
+    pthread_mutex_unlock(&fake.lock);
+    return NULL;
+}
+
+/* The one who fills the buffer does not wait until it is read. [lock held] */
+static void send_back(void)
+{
+    full *const f = take_buffer();
+    pthread_t thread;
+    if (fake.holds) {
+        fake.held = f;
+    } else if (pthread_create(&thread, NULL, deliver_alone, f) == 0) {
+        fake.n_pending++;
+        pthread_detach(thread);
+    }
 }
 
 /* Only the records that are complete, or all: here each is. */
@@ -188,8 +235,12 @@ CUptiResult cuptiActivityFlushAll(uint32_t flags)
 {
     (void)flags;
     pthread_mutex_lock(&fake.lock);
-    deliver();
+    while (fake.n_pending)
+        pthread_cond_wait(&fake.delivered, &fake.lock);
+    full *const list = fake.buffer ? take_buffer() : fake.held;
+    fake.held = NULL;
     pthread_mutex_unlock(&fake.lock);
+    deliver(list);
     return answer();
 }
 
@@ -216,8 +267,7 @@ LEAT_API CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *n)
 {
     (void)context, (void)stream;
-    *n = fake.dropped;
-    fake.dropped = 0;
+    *n = atomic_exchange(&fake.dropped, 0);
     return CUPTI_SUCCESS;
 }
 
@@ -225,11 +275,12 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 
 static void fake_reset(void)
 {
-    if (fake.buffer)
+    if (fake.buffer || fake.held)
         violate("records that nobody collected");
     memset(fake.kinds, 0, sizeof fake.kinds);
     fake.fail = 0;
     fake.dropped = 0;
+    fake.holds = false;
     fake.violation[0] = 0;
 }
 
@@ -239,7 +290,7 @@ static void put(const record *r)
     const size_t bytes = (size_of(r->any.kind) + 7) / 8 * 8;
     size_t most = 0;
     if (fake.buffer && fake.at + bytes > fake.size)
-        deliver();
+        send_back();
     if (!fake.buffer) {
         fake.request(&fake.buffer, &fake.size, &most);
         fake.at = 0;
@@ -338,10 +389,17 @@ static const char *fake_violation(void)
     return fake.violation[0] ? fake.violation : NULL;
 }
 
+static void fake_hold(int on)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.holds = on;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 LEAT_API const cupti_fake_table *cupti_fake_get(void);
 const cupti_fake_table *cupti_fake_get(void)
 {
-    static const cupti_fake_table table = { fake_reset, fake_work,    fake_drop,     fake_now,
-                                            fake_fail,  fake_enabled, fake_violation };
+    static const cupti_fake_table table = { fake_reset, fake_work,    fake_drop,      fake_now,
+                                            fake_fail,  fake_enabled, fake_violation, fake_hold };
     return &table;
 }

@@ -2,9 +2,9 @@
  *
  * cupti_fake.h: stands in for CUPTI where there is no GPU. cupti_fake.c makes libcupti-fake.so, which the
  * plugin opens like the real one (LEAT_CUPTI). Tests say what the device did; it becomes records of the
- * kinds that are enabled then, in buffers that come from the plugin and go back full. Every wrong use is a
- * violation. CUPTI_FAKE_VERSION is the version it says it has. With CUPTI_FAKE_LIVE, what the fake GPU does becomes
- * records, too (cuda_fake_record.c). */
+ * kinds that are enabled then, in buffers that come from the plugin and go back full, each in a thread of its own. Every
+ * wrong use is a violation. CUPTI_FAKE_VERSION is the version it says it has. With CUPTI_FAKE_LIVE, what the fake GPU
+ * does becomes records, too (cuda_fake_record.c). */
 #ifndef CUPTI_FAKE_H
 #define CUPTI_FAKE_H
 
@@ -29,6 +29,7 @@ typedef struct cupti_fake_table {
     void (*fail_next)(int answer); /* what the next call that may fail answers; 0: success */
     int (*enabled)(void);          /* kinds that are recorded now; and 1 if calls are noted */
     const char *(*violation)(void);
+    void (*hold)(int on); /* until reset: full buffers go back when somebody collects the records */
 } cupti_fake_table;
 
 #endif

@@ -54,6 +54,7 @@ static void violate(const char *what)
 /* Begins a call: takes the lock; the answer, if it is made to fail. */
 static int enter(void)
 {
+    fake.cuda->allocates("a call of nvJPEG");
     pthread_mutex_lock(&fake.lock);
     fake.calls++;
     if (fake.always)
@@ -162,7 +163,8 @@ int nvjpegJpegStreamParseHeader(nvjpeg_handle *handle, const unsigned char *file
 {
     ENTER();
     (void)handle;
-    const int frame = nvjpeg_fake_frame(file, bytes);
+    size_t width;
+    const int frame = nvjpeg_fake_frame(file, bytes, &width);
     header->is_for_hardware = frame == 0xc0;
     return leave(frame ? NVJPEG_OK : NVJPEG_BAD_JPEG);
 }
@@ -239,7 +241,14 @@ static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const
         if (j->part.format != state->format)
             violate("parameters of another format");
         fake.parts += j->part.width >= 0;
-        const int frame = nvjpeg_fake_frame(files[i], bytes[i]);
+        size_t width;
+        const int frame = nvjpeg_fake_frame(files[i], bytes[i], &width);
+        if (j->part.width >= 0)
+            width = (size_t)j->part.width;
+        if (j->pitch < width * (state->format == NVJPEG_Y ? 1 : 3)) {
+            violate("a pitch below the width of what is decoded");
+            return NVJPEG_INVALID_PARAMETER;
+        }
         if (state->handle->backend == NVJPEG_HARDWARE && frame != 0xc0)
             return NVJPEG_JPEG_NOT_SUPPORTED;
         if (!nvjpeg_fake_decode(j, state->format == NVJPEG_Y, true)) {
@@ -335,6 +344,8 @@ int nvjpegDecodeBatchedEx(nvjpeg_handle *handle, nvjpeg_state *state,
         return leave(NVJPEG_IMPLEMENTATION_NOT_SUPPORTED);
     if (fake.regions == NVJPEG_FAKE_REFUSED)
         return leave(NVJPEG_INVALID_PARAMETER);
+    if (fake.regions == NVJPEG_FAKE_FAILED)
+        return leave(NVJPEG_EXECUTION_FAILED);
     return leave(enqueue(state, files, bytes, out, params, stream));
 }
 

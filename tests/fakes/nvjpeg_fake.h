@@ -15,7 +15,8 @@
 typedef enum nvjpeg_fake_regions {
     NVJPEG_FAKE_SUPPORTED,
     NVJPEG_FAKE_NOT_SUPPORTED, /* when it is asked */
-    NVJPEG_FAKE_REFUSED        /* only when they are to be decoded */
+    NVJPEG_FAKE_REFUSED,       /* only when they are to be decoded */
+    NVJPEG_FAKE_FAILED         /* then the engine itself fails */
 } nvjpeg_fake_regions;
 
 typedef struct nvjpeg_fake_table {

@@ -70,12 +70,15 @@ bool nvjpeg_fake_decode(const nvjpeg_fake_job *j, bool gray, bool nowhere)
     return good;
 }
 
-int nvjpeg_fake_frame(const unsigned char *file, size_t bytes)
+int nvjpeg_fake_frame(const unsigned char *file, size_t bytes, size_t *width)
 {
-    for (size_t at = 2; at + 4 <= bytes && file[at] == 0xff;
+    *width = 0;
+    for (size_t at = 2; at + 9 <= bytes && file[at] == 0xff;
          at += 2 + (size_t)file[at + 2] * 256 + file[at + 3])
         if (file[at + 1] >= 0xc0 && file[at + 1] <= 0xcf && file[at + 1] != 0xc4 &&
-            file[at + 1] != 0xc8 && file[at + 1] != 0xcc)
+            file[at + 1] != 0xc8 && file[at + 1] != 0xcc) {
+            *width = (size_t)file[at + 7] * 256 + file[at + 8];
             return file[at + 1];
+        }
     return 0;
 }

@@ -22,7 +22,7 @@ typedef struct nvjpeg_fake_job {
 
 /* Decodes a file to where it belongs, as gray or RGB, or to nowhere. False: it is damaged, or has no such part. */
 bool nvjpeg_fake_decode(const nvjpeg_fake_job *job, bool gray, bool nowhere);
-/* The frame's marker, 0xc0 for baseline; 0: there is none. */
-int nvjpeg_fake_frame(const unsigned char *file, size_t bytes);
+/* The frame's marker, 0xc0 for baseline; 0: there is none. width: of the picture. */
+int nvjpeg_fake_frame(const unsigned char *file, size_t bytes, size_t *width);
 
 #endif

@@ -25,6 +25,11 @@ const gpu_model gpu_small_models[] = {
     { "conv",
       "model: [{conv2d: {filters: 5, kernel: 3, padding: same}}, relu, flatten, dense: 4]" SGD,
       ROWS(5, LEAT_F32, LEAT_U8, 0, 5, 6, 3) },
+    { "conv_uneven", /* no zeros on one side, one row or column of them on the other */
+      "model: [{conv2d: {filters: 8, kernel: 3, stride: 2, padding: same}}, relu, {conv2d: "
+      "{filters: 8, kernel: [1, 3], stride: [1, 2], padding: same, bias: false}}, flatten, dense: "
+      "4]" SGD,
+      ROWS(5, LEAT_F32, LEAT_I64, 0, 8, 8, 3) },
     { "conv_groups",
       "normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, model: [{conv2d: "
       "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, {conv2d: {filters: "

@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import random
+import shutil
 import sys
 import tempfile
 import threading
@@ -50,6 +51,16 @@ OTHER = make_stream()
 def arrays(to=None, device="cuda:0", **more):
     builder = leat.from_arrays({"x": X, "y": Y}, seed=3, engine={"threads": 2, "digest": True})
     return builder.shuffle(seed=1).batch(BATCH).prefetch(2).loader(to, device=device, **more)
+
+
+def jpegs(folder, n, to=None):
+    os.mkdir(os.path.join(folder, "a"))
+    file = os.path.join(os.path.dirname(__file__), "..", "fuzz", "corpus", "fuzz_decode_jpeg", "420.jpg")
+    for i in range(n):
+        shutil.copy(file, os.path.join(folder, "a", f"{i}.jpg"))
+    ops = ["decode_jpeg", {"random_resized_crop": 32}]
+    pipeline = [{"map": {"device": "gpu", "ops": ops}}, {"batch": BATCH}, {"prefetch": 3}]
+    return leat.Loader({"source": {"images": folder}, "pipeline": pipeline}, to, device="cuda:0")
 
 
 def digests(batches):
@@ -198,6 +209,27 @@ class OnGpu(unittest.TestCase):
                     got = self.sums_of(loader, streams)
                     self.assertEqual([y for _, y in got], [y for _, y in expected[epoch]])
                     np.testing.assert_allclose([x for x, _ in got], [x for x, _ in expected[epoch]], rtol=1e-6)
+
+    def test_a_graph_is_captured_beside_a_loader_that_decodes(self):
+        x, numbers, n = torch.zeros(1000, device="cuda"), [], 0
+
+        def take(loader):
+            with torch.cuda.stream(torch.cuda.Stream()):
+                numbers.extend(batch.number for _ in range(50) for batch in loader)
+
+        with tempfile.TemporaryDirectory() as folder, jpegs(folder, 64, "torch") as loader:
+            thread = threading.Thread(target=take, args=(loader,))
+            thread.start()
+            while n == 0 or thread.is_alive():
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    for _ in range(100):
+                        x += 1
+                graph.replay()
+                n += 1
+            thread.join()
+        self.assertEqual(len(numbers), 50 * 8)
+        self.assertTrue(bool((x == 100 * n).all()))
 
 
 if __name__ == "__main__":

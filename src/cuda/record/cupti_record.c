@@ -27,7 +27,8 @@
 #include "cuda/gpu_libs.h"
 
 #define BUFFER_BYTES ((size_t)4 << 20)
-enum { MOST_IDLE_BUFFERS = 16 };
+/* Given to CUPTI, for a reader that is late; and kept for the next ones. */
+enum { MOST_GIVEN_BUFFERS = 64, MOST_IDLE_BUFFERS = 16 };
 /* Other major versions have other layouts of records. Versions before 13 counted 1, 2, 3 … */
 enum { OURS = CUPTI_API_VERSION, MAJOR = 10000 };
 
@@ -56,9 +57,14 @@ static struct {
     bool prepared;
     CUpti_SubscriberHandle subscriber; /* NULL: nothing is recorded */
     leat_cupti_sink sink;
-    uint8_t *idle[MOST_IDLE_BUFFERS];
-    int n_idle;
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* CUPTI asks for a buffer in the thread that launches, which must not wait for the sink. malloc() under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    uint8_t *buffers[MOST_IDLE_BUFFERS];
+    int n, n_given;
+} idle = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 LEAT_PRINTF(3, 4)
 static int fail(leat_error *err, int code, const char *format, ...)
@@ -170,11 +176,12 @@ static void take_locked(const CUpti_Activity *record)
 
 static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 {
-    pthread_mutex_lock(&cupti.lock);
-    *buffer = cupti.n_idle ? cupti.idle[--cupti.n_idle] : NULL;
-    pthread_mutex_unlock(&cupti.lock);
-    if (!*buffer)
-        *buffer = malloc(BUFFER_BYTES);
+    pthread_mutex_lock(&idle.lock);
+    *buffer = idle.n                              ? idle.buffers[--idle.n]
+              : idle.n_given < MOST_GIVEN_BUFFERS ? malloc(BUFFER_BYTES)
+                                                  : NULL; /* CUPTI counts what it drops */
+    idle.n_given += *buffer != NULL;
+    pthread_mutex_unlock(&idle.lock);
     if (*buffer) /* prepare() promises zeros; CUPTI leaves gaps that must not look like records */
         memset(*buffer, 0, BUFFER_BYTES);
     *size = *buffer ? BUFFER_BYTES : 0;
@@ -193,11 +200,14 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     if (cupti.cuptiActivityGetNumDroppedRecords_fn(context, stream, &dropped) != CUPTI_SUCCESS)
         dropped = 0;
     cupti.sink.end(dropped);
-    if (buffer && cupti.n_idle < MOST_IDLE_BUFFERS) {
-        cupti.idle[cupti.n_idle++] = buffer;
+    pthread_mutex_unlock(&cupti.lock);
+    pthread_mutex_lock(&idle.lock);
+    idle.n_given -= buffer != NULL;
+    if (buffer && idle.n < MOST_IDLE_BUFFERS) {
+        idle.buffers[idle.n++] = buffer;
         buffer = NULL;
     }
-    pthread_mutex_unlock(&cupti.lock);
+    pthread_mutex_unlock(&idle.lock);
     free(buffer);
 }
 

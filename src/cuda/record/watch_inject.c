@@ -4,7 +4,7 @@
  * whose environment names it in CUDA_INJECTION64_PATH, and calls InitializeInjection() when the program begins to use
  * CUDA. From then on CUPTI's records go to a socket. The program is not slowed by a reader that is late: records wait in
  * CUPTI's buffers, and calls of the program in one of ours; they are counted as lost where these are full. Only CUPTI's
- * threads write to the socket, and the program's end.
+ * threads write to the socket, and the program's end, which waits END_NS for a reader that reads nothing.
  *
  * After fork() a child has no CUDA and says nothing; a program that it starts is watched anew. */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@
 #include "cupti_record.h"
 #include "device/watch_wire.h"
 
-enum { FLUSH_MS = 200, MOST_NAMES = 4096, ROOM = 1024, MOST_CALLS = 1 << 16 };
+enum { FLUSH_MS = 200, MOST_NAMES = 4096, ROOM = 1024, MOST_CALLS = 1 << 16, SEND_S = 1 };
+#define END_NS 5000000000
 
 static struct {
     pthread_mutex_t lock;
@@ -30,6 +32,7 @@ static struct {
     int n;
     const char *names[MOST_NAMES]; /* that were sent; a kernel's name keeps its address */
     uint32_t n_names;
+    _Atomic int64_t until_ns; /* 0: the program has not ended. end() sets it, send_all() reads it */
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 /* What the program's threads did since the last buffer of CUPTI. */
@@ -40,12 +43,19 @@ static struct {
     uint64_t lost;
 } made = { .lock = PTHREAD_MUTEX_INITIALIZER, .list = made.lists[0] };
 
+/* Whether to wait on for a reader that has read nothing for SEND_S. */
+static bool waits_on(void)
+{
+    const int64_t until_ns = watch.until_ns;
+    return until_ns == 0 || leat_clock_ns() < until_ns;
+}
+
 static void send_all(const void *from, size_t n)
 {
     const char *at = from;
     while (n && watch.fd >= 0) {
         const ssize_t sent = send(watch.fd, at, n, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
+        if (sent < 0 && (errno == EINTR || (errno == EAGAIN && waits_on())))
             continue;
         if (sent <= 0) { /* nobody listens any more; the program goes on */
             close(watch.fd);
@@ -157,6 +167,7 @@ static void end(void)
 {
     if (getpid() != watch.owner)
         return;
+    watch.until_ns = leat_clock_ns() + END_NS;
     leat_cupti_flush(true, NULL);
     take_end(0);
 }
@@ -164,13 +175,15 @@ static void end(void)
 static bool connect_to(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const struct timeval most = { .tv_sec = SEND_S };
     if (strlen(path) >= sizeof address.sun_path)
         return false;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     watch.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (watch.fd < 0)
         return false;
-    if (connect(watch.fd, (const struct sockaddr *)&address, sizeof address) == 0)
+    if (setsockopt(watch.fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
+        connect(watch.fd, (const struct sockaddr *)&address, sizeof address) == 0)
         return true;
     close(watch.fd);
     watch.fd = -1;
