@@ -191,6 +191,8 @@ JOBS = {
                            device="sim:{copy_bytes_per_s: 1e8, kernel_min_ns: 100000}"),
     "stragglers": Job(MIXED, ["shuffle", SHRINK], r"input-bound \(ordering", [*ahead(8, 24, 64), *threads(4), cached(2)],
                       batch=8, device=kernels(0.6), by_seed=True),
+    "stragglers, default prefetch": Job(MIXED, ["shuffle", SHRINK], r"(input|compute)-bound", [*ahead(2, 24), *threads(4), cached(2)],
+                                        batch=8, prefetch="auto", device=kernels(0.6), by_seed=True),
     "a tensor nobody reads": Job(TWO, ["shuffle", "map: {tensor: image, ops: [decode_jpeg, {resize: {size: [64, 64]}}]}",
                                        "map: {tensor: whole, ops: [decode_jpeg, {resize: {size: [128, 128]}}]}"],
                                  r"input-bound \((decode|map): cpu-saturated", [cached(3), *threads(1, 4)], batch=8, device=FAST,

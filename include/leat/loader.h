@@ -66,6 +66,7 @@ typedef struct leat_loader_options {
      * threads wait for each other; so any number of threads may call, and batches may be kept without limit.
      * Memory of copies is not in the budget; it is freed when they are released. */
     int32_t beyond_hold;
+    int64_t prefetch;               /* batches ahead at first, of `prefetch: auto`; 0 = 2 */
     const leat_loader_state *state; /* continue from there; first_batch is ignored */
     leat_expect expect;
 } leat_loader_options;

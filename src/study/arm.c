@@ -20,6 +20,7 @@ enum {
     ALONE_SETTLE = 3,
     WARM_CHUNK = 10,
     WARM_STEPS = 400, /* are enough if they took RUN_NS, steady or not */
+    AUTO_STEPS = 64,  /* at least, in which `prefetch: auto` finds its number */
 };
 
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err)
@@ -106,6 +107,12 @@ static int open_parts(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
+static void set_prefetch(leat_arm *arm, int64_t prefetch)
+{
+    arm->prefetch = prefetch;
+    arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
+}
+
 int leat_arm_open(leat_arm *arm, leat_error *err)
 {
     int rc = open_parts(arm, err);
@@ -114,20 +121,19 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     if (rc < 0)
         return rc;
     read_config(arm);
+    set_prefetch(arm, leat_plan_get_info(arm->plan)->prefetch);
     const leat_device_info *info = leat_device_get_info(arm->device);
     const leat_trainer_info *const training = leat_trainer_get_info(arm->trainer);
-    const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
     snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
     arm->out->simulated = info->simulated || (training && training->simulated); /* a layer's */
     arm->out->flops_per_sample = training ? training->flops_per_sample : 0;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
-    arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
+    arm->out->overlaps = arm->prefetch > 0 && !(arm->no_threads && arm->out->on_host);
     if (arm->step_ns) {
         leat_text(arm->out->device, sizeof arm->out->device, "a consumer of %.6g ms per step",
                   (double)arm->step_ns * 1e-6);
         arm->out->on_host = 0;
     }
-    arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
     return LEAT_OK;
 }
 
@@ -347,8 +353,11 @@ static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    return (ns >= RUN_NS && (warm + WARM_CHUNK <= n || n >= WARM_STEPS)) || n >= MAX_STEPS ||
-           ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
+    const bool finds = leat_arm_has_stage(arm->plan, "prefetch") &&
+                       leat_arm_says(arm->config, "pipeline.prefetch.batches", "auto", true);
+    return (ns >= RUN_NS && n >= (finds ? AUTO_STEPS : 0) &&
+            (warm + WARM_CHUNK <= n || n >= WARM_STEPS)) ||
+           n >= MAX_STEPS || ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
 }
 
 /* Steps until the next look, which sorts all times: more of many. */
@@ -418,6 +427,11 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     arm->n_times = 0;
     if (rc == LEAT_OK)
         rc = warm_steps(arm, loader, &warm, err);
+    if (rc == LEAT_OK) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(loader, &stats);
+        set_prefetch(arm, stats.prefetch);
+    }
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;

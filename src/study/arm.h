@@ -59,6 +59,7 @@ typedef struct leat_arm {
     leat_plan *plan;
     leat_device *device;
     leat_trainer *trainer;
+    int64_t prefetch;       /* batches ahead; of `auto`: those that the warm-up ended with */
     int32_t settle;         /* steps before the measured ones of a run */
     int64_t warm_step_ns;   /* mean of a step in the warm-up; 0: not known */
     int32_t steps_alone;    /* measured steps of a run of the step alone */

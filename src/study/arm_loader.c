@@ -39,7 +39,9 @@ void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows)
 
 int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err)
 {
-    const leat_loader_options options = { .device = arm->device, .epochs = -1 };
+    const leat_loader_options options = { .device = arm->device,
+                                          .epochs = -1,
+                                          .prefetch = arm->prefetch };
     return leat_loader_open(arm->plan, &options, out, err);
 }
 

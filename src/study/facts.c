@@ -221,7 +221,7 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .loader_cpu_ns = per((double)loader->cpu_ns, (double)loader->rows),
         .step_cpu_ns = per((double)step->cpu_ns, (double)step->rows),
         .spans = per((double)arm->spans, (double)arm->span_steps),
-        .window = leat_plan_get_info(arm->plan)->prefetch,
+        .window = arm->prefetch,
         .gap_ns = arm->input.gap_ns,
         .n_gaps = arm->input.n_gaps,
     };

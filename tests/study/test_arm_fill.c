@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_arm_fill.c: the cache of an arm, filled before anything is measured, and those of trials beside it. */
+ * test_arm_fill.c: the cache of an arm, filled before anything is measured, and those of trials beside it; what a warm-up
+ * leaves to the runs. */
 #include "device/device_table.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/record_file.h"
@@ -134,6 +135,32 @@ TEST(a_cache_on_a_device_is_not_filled)
     assert_true(out.uncached == 1 && arm.once.fill_ns == 0);
     arm.device->info = plain;
     assert_int_equal(open_trial(&arm, "pipeline.prefetch.batches=1", false, &uncached), LEAT_OK);
+    leat_arm_close(&arm);
+}
+
+/* A loader of `prefetch: auto` begins with two batches. Runs begin with what that of the warm-up found, which has time for
+ * it: else each of them would measure the search. */
+TEST(runs_begin_with_the_batches_ahead_of_the_warm_up)
+{
+    leat_compare_arm out = { .steps = 5 };
+    leat_arm arm = { .warmup_ns = 0 };
+    leat_loader *loader;
+    leat_loader_stats_info stats;
+    leat_error err;
+    check(leat_arm_init(&arm, &out, 1, &err), &err);
+    arm.config = record_file_config(
+        "engine: {threads: 0}\npipeline: [{batch: %d}, prefetch]\ntrain:\n  device: "
+        "'sim:{kernel_min_ns: 5000000}'\n  epochs: 10000\n  model: [{dense: %d}]\n",
+        BATCH, N_RECORDS);
+    check(leat_arm_open(&arm, &err), &err);
+    assert_true(arm.prefetch == 2 && arm.settle == 5);
+    check(leat_arm_warm_up(&arm, 5, &err), &err);
+    assert_true(arm.n_times >= 64 && arm.prefetch == 2); /* of 5 ms and more; no row is slow */
+    arm.prefetch = 7;
+    check(leat_arm_loader_open(&arm, &loader, &err), &err);
+    leat_loader_stats(loader, &stats);
+    assert_int_equal(stats.prefetch, 7); /* nothing ran that would change it */
+    leat_loader_close(&loader);
     leat_arm_close(&arm);
 }
 

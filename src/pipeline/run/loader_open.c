@@ -38,6 +38,7 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
         { !o->state && (o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST),
           "first_batch is 0 to 4611686018427387904", o->first_batch },
         { o->hold < 0 || o->hold > 1 << 20, "hold is 0 to 1048576", o->hold },
+        { o->prefetch < 0, "prefetch is 0 or more", o->prefetch },
         { o->beyond_hold != 0 && o->beyond_hold != 1, "beyond_hold is 0 or 1", o->beyond_hold },
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -107,6 +108,8 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
         return rc;
     loader->prefetch = b->prefetch;
     loader->prefetch_most = b->prefetch_most;
+    if (loader->plan->prefetch_auto && o->prefetch > b->prefetch)
+        loader->prefetch = o->prefetch < b->prefetch_most ? o->prefetch : b->prefetch_most;
     loader->n_slots = b->n_slots;
     loader->n_buffers = b->n_buffers;
     loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;

@@ -296,7 +296,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .arm = &d->arm,
         .facts = &d->facts,
         .diagnosis = &d->diagnosis,
-        .prefetch = plan->prefetch,
+        .prefetch = d->arm.prefetch,
         .batch_size = plan->batch_size,
         .steps = d->options->steps,
         .until_ns = d->until_ns,

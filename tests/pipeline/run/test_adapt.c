@@ -174,4 +174,29 @@ TEST_WITH(short_batches_are_one_task_and_more_are_ahead, open_free, close_free)
     expect_reason("the slowest recent sample took");
 }
 
+/* Of `prefetch: auto` alone; from 2 to what memory was planned for. */
+TEST(batches_ahead_at_first)
+{
+    static const struct {
+        const char *stage;
+        int64_t asked, begins;
+    } cases[] = { { "auto", 0, 2 },          { "auto", 1, 2 }, { "auto", 3, 3 },
+                  { "auto", INT64_MAX, 64 }, { "3", 5, 3 },    { "0", 5, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_loader_options options = { .prefetch = -1 };
+        char stages[64];
+        leat_error err;
+        snprintf(stages, sizeof stages, "{batch: 1}, {prefetch: %s}", cases[i].stage);
+        open_with("", stages);
+        assert_int_equal(leat_loader_open(plan, &options, &(leat_loader *){ NULL }, &err),
+                         LEAT_E_ARGUMENT);
+        assert_string_equal(err.message, "loader: prefetch is 0 or more; got -1");
+        leat_loader_close(&loader);
+        options.prefetch = cases[i].asked;
+        loader = open_loader(plan, &options);
+        assert_int_equal(loader->prefetch, cases[i].begins);
+        close_loader_and_plan(&loader, &plan);
+    }
+}
+
 SUITE_RECORD_FILE(N_RECORDS, LONGEST)
