@@ -156,9 +156,12 @@ static int find_origin(const leat_build *build, const leat_config_sections *sect
             leat_node_text(sections->source, source, size);
         out->source = leat_digest_chain(plan->source->digest, text_digest(source));
         out->stages = text_digest(text);
-        for (int32_t t = 0; t < layout->n; t++)
-            out->stages = leat_digest_chain(
-                out->stages, text_digest(leat_shape_text(&layout->shapes[t], shape, sizeof shape)));
+        for (int32_t t = 0; t < layout->n; t++) {
+            const char *const name = plan->source->features[plan->chains[t].feature].name;
+            leat_shape_text(&layout->shapes[t], shape, sizeof shape);
+            out->stages = leat_digest_chain(out->stages, text_digest(name));
+            out->stages = leat_digest_chain(out->stages, text_digest(shape));
+        }
         out->seed = plan->is_cache_random ? plan->seed : 0;
         snprintf(out->version, sizeof out->version, "%s", LEAT_VERSION);
         snprintf(out->text, sizeof out->text, "%s", *text ? text : "none");
