@@ -198,6 +198,35 @@ TEST(storage_and_engine_do_not_matter)
 }
 
 /* Each of two ranks gives its half of the rows of every batch. */
+/* Opens the source from a state (NULL: from the start), and writes the one that it begins with to *out. */
+static int open_from(const char *source, const leat_loader_state *from, leat_loader_state *out,
+                     leat_error *err)
+{
+    leat_plan *plan = row_files_plan(source, ALL);
+    leat_loader *loader;
+    const int rc = leat_loader_open(plan, &(leat_loader_options){ .state = from }, &loader, err);
+    if (rc >= 0)
+        leat_loader_get_state(loader, out);
+    close_loader_and_plan(&loader, &plan);
+    return rc;
+}
+
+/* The order of `features` decides which tensor is the first, such as for a map without a name. */
+TEST(a_state_knows_the_order_of_tensors)
+{
+    static const char one[] = "npy: {files: '@two.npz', features: {a: u, b: v}}",
+                      other[] = "npy: {files: '@two.npz', features: {b: v, a: u}}";
+    const float u[] = { 1, 2 }, v[] = { 3, 4 };
+    const array_of arrays[] = { { "u", "<f4", ",", 2, 4, u }, { "v", "<f4", ",", 2, 4, v } };
+    leat_loader_state saved, unused;
+    leat_error err;
+    put_npz("two.npz", arrays, 2);
+    check(open_from(one, NULL, &saved, &err), &err);
+    check(open_from(one, &saved, &unused, &err), &err);
+    assert_int_equal(open_from(other, &saved, &unused, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "another plan"));
+}
+
 TEST(ranks_share_the_rows)
 {
     static const char *const sources[] = {
