@@ -227,6 +227,33 @@ TEST(a_state_knows_the_order_of_tensors)
     assert_non_null(strstr(err.message, "another plan"));
 }
 
+/* Files of one size that change their names change the order of records, or whose labels are whose. */
+TEST(a_state_knows_the_names_of_files)
+{
+    static const char *const sources[] = { "npy: '@s-*.npy'",
+                                           "npy: {files: '@x.npy', labels: ['@s-*.npy']}",
+                                           "tfrecord: {files: '@s-*.npy', features: {id: {}}}" };
+    const int64_t values[] = { 1, 2, 3 };
+    leat_loader_state saved, unused;
+    leat_error err;
+    char from[100], to[100];
+    put_npy("x.npy", &(array_of){ NULL, "<i8", ",", 3, 8, values });
+    snprintf(from, sizeof from, "%s", in_folder("s-1.npy"));
+    snprintf(to, sizeof to, "%s", in_folder("s-9.npy"));
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            write_records(from, 0, 3, 0);
+        else
+            put_npy("s-1.npy", &(array_of){ NULL, "<i8", ",", 3, 8, values });
+        check(open_from(sources[i], NULL, &saved, &err), &err);
+        check(open_from(sources[i], &saved, &unused, &err), &err);
+        assert_int_equal(rename(from, to), 0);
+        assert_int_equal(open_from(sources[i], &saved, &unused, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "another plan"));
+        assert_int_equal(unlink(to), 0);
+    }
+}
+
 TEST(ranks_share_the_rows)
 {
     static const char *const sources[] = {
