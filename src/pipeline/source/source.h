@@ -90,7 +90,7 @@ typedef struct leat_source_table {
                 leat_view *features, size_t *n_read, leat_error *err);
 
     /* Returns a feature that is known without reading the record: a view into memory or scratch.
-     * LEAT_E_UNSUPPORTED: this feature is not known. NULL: none is. */
+     * LEAT_E_UNSUPPORTED: this feature is not known. Other errors: `load` explains. NULL: none is. */
     int (*peek)(const leat_source *source, uint64_t record, int32_t feature, leat_scratch *scratch,
                 leat_view *out);
 

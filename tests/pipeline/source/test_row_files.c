@@ -546,6 +546,16 @@ TEST(refusals_say_what_and_where)
         refuse(cases[i].source, ALL, cases[i].code, cases[i].message);
 }
 
+/* Values in memory are read without the record, and say as much. */
+TEST(a_filter_says_what_is_wrong_with_a_value)
+{
+    const double x[] = { 1, 2, 3, 4 }, w[] = { 1, 2, 3, 1e300 };
+    const array_of arrays[] = { { "x", "<f8", ",", 4, 8, x }, { "w", "<f8", ",", 4, 8, w } };
+    put_npz("weights.npz", arrays, 2);
+    refuse("npy: '@weights.npz'", "pipeline: [{filter: {feature: w, max: 5}}, {batch: 4}]",
+           LEAT_E_DATA, "weights.npz, row 3: value 0 of 'w' is 1e+300, too large");
+}
+
 TEST(compressed_files_stay_in_the_budget)
 {
     static const char *const sources[] = {
