@@ -31,6 +31,8 @@ enum {
     BLOCK = 1024 /* records */
 };
 
+#define DAMAGE ((uint64_t)1 << 63) /* in an offset: no record begins there */
+
 static const char magic[8] = { 'l', 'e', 'a', 't', '-', 'i', 'd', 'x' };
 
 static uint64_t n_blocks_of(uint64_t n_records)
@@ -97,8 +99,8 @@ int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset
     if (!(__atomic_load_n(&index->seen[block / 8], __ATOMIC_RELAXED) & (1u << block % 8)) &&
         check_block(index, block) < 0)
         return LEAT_FORMAT_BAD;
-    const uint64_t begin = leat_load_u64(index->offsets + 8 * record);
-    const uint64_t end = leat_load_u64(index->offsets + 8 * record + 8);
+    const uint64_t begin = leat_load_u64(index->offsets + 8 * record) & ~DAMAGE;
+    const uint64_t end = leat_load_u64(index->offsets + 8 * record + 8) & ~DAMAGE;
     if (end > index->data_bytes || begin >= end ||
         (end - begin < LEAT_TFRECORD_OVERHEAD && !index->n_lost)) /* damage may be shorter */
         return LEAT_FORMAT_BAD;
@@ -155,6 +157,9 @@ static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
     if (leat_load_u64(bytes + size - 8) != out->data_bytes)
         return leat_side_file_stale(err, side, "its last offset is not the end of the data file");
     lay_out(out, out->memory, out->memory_bytes, n_records);
+    if (out->n_lost &&
+        (out->lost_first >= n_records || !leat_index_is_damage(out, out->lost_first)))
+        return leat_side_file_stale(err, side, "without marks of damage: of an older version");
     return LEAT_FORMAT_OK;
 }
 
@@ -224,7 +229,10 @@ static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_index *ind
         if (rc < 0 && !index->n_lost)
             first = *err;
         note_lost(index, reader);
-        rc = append(list, leat_tfrecord_reader_offset(reader), err);
+        rc = append(list,
+                    leat_tfrecord_reader_offset(reader) |
+                        (leat_tfrecord_reader_lost(reader) ? DAMAGE : 0),
+                    err);
         if (rc < 0)
             return rc;
     }

@@ -6,7 +6,8 @@
  *     header    64 bytes: magic, version, number of records, size and mtime of the data file, its
  *               damage, checksum of the header
  *     checks    one uint64 per block of 1024 records: XXH3 of the offsets of the block
- *     offsets   n + 1 uint64: start of each record; the last is the size of the data file
+ *     offsets   n + 1 uint64: start of each record, with bit 63 set where it stands for damage; the last is the size
+ *               of the data file
  *
  * Records are contiguous, so record r with its framing is [offset r, offset r+1). Where no record can be
  * found, because a length is damaged or the end of the file is cut, the bytes count as one record. It
@@ -67,6 +68,12 @@ int leat_index_open(const char *tfrecord_path, unsigned flags, leat_index *out,
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END: record >= n_records; LEAT_FORMAT_BAD: its block of the side
  *          file is damaged (build it again with LEAT_INDEX_REBUILD) */
 int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset, uint64_t *size);
+
+/* True: the record stands for damage. Call it after leat_index_extent(), which checks the block. */
+static inline int leat_index_is_damage(const leat_index *index, uint64_t record)
+{
+    return index->n_lost && index->offsets[8 * record + 7] >> 7;
+}
 
 /* Fetches into the CPU's cache what leat_index_extent() will look at. */
 static inline void leat_index_fetch(const leat_index *index, uint64_t record)

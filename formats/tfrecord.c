@@ -94,9 +94,9 @@ int leat_tfrecord_check(const uint8_t *framed, size_t size, const uint8_t **payl
     const uint64_t room = size < LEAT_TFRECORD_OVERHEAD ? 0 : size - LEAT_TFRECORD_OVERHEAD;
     if (size < LEAT_TFRECORD_OVERHEAD || length > room)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
-                                "truncated: %llu bytes of data and %d around them, but %zu bytes "
-                                "are there",
-                                (ull)length, LEAT_TFRECORD_OVERHEAD, size);
+                                "truncated: %llu bytes of data and %d around them, but not all of "
+                                "them are there",
+                                (ull)length, LEAT_TFRECORD_OVERHEAD);
     if (length < room)
         return leat_format_fail(
             err, LEAT_FORMAT_BAD, LEAT_TFRECORD_OVERHEAD + length,

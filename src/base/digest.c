@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "digest.h"
 
+#include <string.h>
 #include <xxhash.h>
 
 uint64_t leat_digest_chain(uint64_t run, uint64_t next)
@@ -13,6 +14,11 @@ uint64_t leat_digest_chain(uint64_t run, uint64_t next)
 uint64_t leat_digest_row(const void *bytes, size_t n, uint64_t row)
 {
     return leat_digest_chain(row, XXH3_64bits(bytes, n));
+}
+
+uint64_t leat_digest_text(uint64_t run, const char *text)
+{
+    return leat_digest_chain(run, leat_digest_row(text, strlen(text), 0));
 }
 
 #define WHOLE   (1 << 20)  /* bytes of rows that are all in a sample; of more: */

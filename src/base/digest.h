@@ -13,6 +13,8 @@
 uint64_t leat_digest_row(const void *bytes, size_t n, uint64_t row);
 /* Returns the digest `run` (0: empty) with `next` appended. */
 uint64_t leat_digest_chain(uint64_t run, uint64_t next);
+/* Returns the digest `run` with a text appended. */
+uint64_t leat_digest_text(uint64_t run, const char *text);
 /* Returns a digest of n rows, one after the other: of up to 1 MiB all bytes, of more the first 64 KiB of each of 64
  * rows, so that a large mapped file is not read whole. */
 uint64_t leat_digest_sample(const void *rows, size_t row_bytes, uint64_t n);

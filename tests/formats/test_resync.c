@@ -330,6 +330,7 @@ static void check_index(const char *path, size_t size, int hit, uint64_t n_recor
         assert_int_equal(leat_index_extent(&index, r, &offset, &bytes), LEAT_FORMAT_OK);
         assert_int_equal(offset, begins[r]);
         assert_int_equal(offset + bytes, end);
+        assert_int_equal(leat_index_is_damage(&index, r), (int)r == hit);
         if ((int)r == hit)
             assert_int_equal(index.lost_bytes, bytes);
     }
@@ -342,6 +343,7 @@ TEST(the_index_of_a_damaged_file)
     leat_index index;
     leat_format_error err;
     char place[64];
+    size_t side_size;
     for (int hit = 0; hit < N; hit++)
         for (int cut = 0; cut < 2; cut++) {
             const size_t size = cut ? begins[hit] + 1 + (size_t)hit * 3 : begins[N];
@@ -354,6 +356,11 @@ TEST(the_index_of_a_damaged_file)
             const uint64_t n = cut ? (uint64_t)hit + 1 : N;
             check_index(path, size, hit, n, 1);
             check_index(path, size, hit, n, 0);
+            uint8_t *const bytes = read_whole(side, &side_size); /* of before damage was marked */
+            bytes[64 + 8 * (1 + hit) + 7] = 0;
+            write_whole(side, bytes, side_size);
+            free(bytes);
+            check_index(path, size, hit, n, 1);
             /* Who does not ask for it gets the error, whatever lies beside the file. */
             assert_int_equal(leat_index_open(path, 0, &index, &err), LEAT_FORMAT_BAD);
             snprintf(place, sizeof place, "record %d at byte %zu: ", hit, begins[hit]);

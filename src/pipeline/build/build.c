@@ -69,20 +69,22 @@ static int add_to_digest(uint64_t *digest, const leat_node *node, leat_error *er
     if (!text)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", size);
     leat_node_text(node, text, size);
-    *digest = leat_digest_chain(*digest, leat_digest_row(text, strlen(text), 0));
+    *digest = leat_digest_text(*digest, text);
     free(text);
     return LEAT_OK;
 }
 
-/* A digest of what decides the content of batches: records, seed, and stages. A cache counts only if an op
- * before it is random. on_error counts with its policy but not its limit, so that a run that
- * has reached its limit may resume with a higher one. */
+/* A digest of what decides the content of batches: records, seed, tensors in their order (a map may take the first, and
+ * the text of a node is sorted), and stages. A cache counts only if an op before it is random. on_error counts with its
+ * policy but not its limit, so that a run that has reached its limit may resume with a higher one. */
 static int make_digest(leat_plan *plan, const leat_config_sections *sections,
                        const leat_node *cache, leat_error *err)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
     int rc = LEAT_OK;
     digest = leat_digest_chain(digest, plan->seed);
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        digest = leat_digest_text(digest, plan->source->features[i].name);
     if (sections->source && sections->source->first)
         rc = add_to_digest(&digest, sections->source, err);
     for (const leat_node *stage = sections->pipeline->first; stage && rc >= 0; stage = stage->next)

@@ -176,7 +176,7 @@ static uint64_t digest_rows(const leat_builder *builder)
     for (int32_t i = 0; i < builder->n_rows; i++) {
         const leat_rows *const t = &builder->rows[i];
         const size_t dims = (size_t)t->shape.rank * sizeof *t->shape.dims;
-        digest = leat_digest_chain(digest, leat_digest_row(t->name, strlen(t->name), 0));
+        digest = leat_digest_text(digest, t->name);
         digest = leat_digest_chain(digest, leat_digest_row(t->shape.dims, dims, t->shape.dtype));
         digest = leat_digest_chain(
             digest,

@@ -74,7 +74,7 @@ static int visit_loaded(scan *s, uint64_t position, uint64_t record, leat_error 
     leat_scratch_reset(s->scratch);
     if (table->peek)
         rc = table->peek(s->source, record, s->feature, s->scratch, &features[s->feature]);
-    if (rc == LEAT_E_UNSUPPORTED)
+    if (rc < 0) /* not known, or damaged: `load` says why */
         rc = table->load(s->source, record, s->scratch, features, &n_read, err);
     return rc < 0 ? blame(s, record, rc, err)
                   : s->visit(s->arg, position, &features[s->feature], err);

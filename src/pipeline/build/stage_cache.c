@@ -114,11 +114,6 @@ static char *stages_text(const leat_build *build, const leat_node *pipeline)
     return text;
 }
 
-static uint64_t text_digest(const char *text)
-{
-    return leat_digest_row(text, strlen(text), 0);
-}
-
 /* decode_jpeg with scale: auto right before the cache depends on the resize behind it. */
 static void add_scales(const leat_plan *plan, leat_cache_origin *out)
 {
@@ -134,7 +129,7 @@ static void add_scales(const leat_plan *plan, leat_cache_origin *out)
             continue;
         snprintf(size, sizeof size, " for a resize to %lld x %lld%s", (long long)o->resize_height,
                  (long long)o->resize_width, o->resize_keeps_aspect ? " (keep_aspect)" : "");
-        out->stages = leat_digest_chain(out->stages, text_digest(size));
+        out->stages = leat_digest_text(out->stages, size);
         snprintf(out->text + n, sizeof out->text - n, "%s", size);
     }
 }
@@ -154,11 +149,14 @@ static int find_origin(const leat_build *build, const leat_config_sections *sect
     if (text && source) {
         if (sections->source)
             leat_node_text(sections->source, source, size);
-        out->source = leat_digest_chain(plan->source->digest, text_digest(source));
-        out->stages = text_digest(text);
-        for (int32_t t = 0; t < layout->n; t++)
-            out->stages = leat_digest_chain(
-                out->stages, text_digest(leat_shape_text(&layout->shapes[t], shape, sizeof shape)));
+        out->source = leat_digest_text(plan->source->digest, source);
+        out->stages = leat_digest_text(0, text);
+        for (int32_t t = 0; t < layout->n; t++) {
+            const char *const name = plan->source->features[plan->chains[t].feature].name;
+            leat_shape_text(&layout->shapes[t], shape, sizeof shape);
+            out->stages = leat_digest_text(out->stages, name);
+            out->stages = leat_digest_text(out->stages, shape);
+        }
         out->seed = plan->is_cache_random ? plan->seed : 0;
         snprintf(out->version, sizeof out->version, "%s", LEAT_VERSION);
         snprintf(out->text, sizeof out->text, "%s", *text ? text : "none");

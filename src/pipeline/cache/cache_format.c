@@ -216,7 +216,9 @@ int leat_cache_origin_check(const leat_cache_origin *is, const leat_cache_origin
         return leat_fail(err, LEAT_E_CONFIG, "it was made by other stages: %.300s; now: %.300s",
                          is->text, wanted->text);
     if (is->stages != wanted->stages)
-        return leat_fail(err, LEAT_E_CONFIG, "it was made by other stages");
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "it was made by other stages, or of tensors with other names, shapes, or "
+                         "in another order");
     if (is->source != wanted->source)
         return leat_fail(
             err, LEAT_E_CONFIG,

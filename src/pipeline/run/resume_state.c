@@ -62,8 +62,9 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
                              parts[i].name, parts[i].was, parts[i].is);
     if (state->plan_digest != want.plan_digest)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "state: it belongs to another plan: the source's files, the stages, their "
-                         "options or their spelling (`batch: 4` or `batch: {size: 4}`, also by "
+                         "state: it belongs to another plan: the source's files, the order of its "
+                         "tensors, the stages, their options or their spelling (`batch: 4` or "
+                         "`batch: {size: 4}`, also by "
                          "--set) differ (digest %016llx, here %016llx)",
                          (unsigned long long)state->plan_digest,
                          (unsigned long long)want.plan_digest);

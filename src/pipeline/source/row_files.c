@@ -321,7 +321,7 @@ int leat_row_files_file(leat_row_files *s, const char *path, leat_row_file **out
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
     file->fd = -1;
     s->files[s->n_files++] = *out = file;
-    s->base.n_files++;
+    leat_source_count_file(&s->base, path);
     s->base.memory_bytes += sizeof *file + strlen(path) / 16 * 16 + 32;
     return open_file(file, path, err);
 }

@@ -189,7 +189,11 @@ static int open_patiently(const char *path, leat_file_watch_id *id, leat_error *
             break;
         nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
     }
-    return fd;
+    if (fd >= 0 || (why != EMFILE && why != ENFILE && why != ENOMEM))
+        return fd;
+    if (err)
+        err->code = LEAT_E_NOMEM; /* not the record's fault: on_error must not leave it out */
+    return LEAT_E_NOMEM;
 }
 
 /* Checks that the file is unchanged since it was first read. */

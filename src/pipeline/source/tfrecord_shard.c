@@ -36,8 +36,13 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
     const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(shard);
     if (!opened)
         return LEAT_FORMAT_BAD;
-    if (!opened->compression)
-        return leat_index_extent(&opened->index, record, offset, size);
+    if (!opened->compression) {
+        const int rc = leat_index_extent(&opened->index, record, offset, size);
+        if (rc >= 0 && leat_index_is_damage(&opened->index, record) &&
+            *size > LEAT_TFRECORD_OVERHEAD)
+            *size = LEAT_TFRECORD_OVERHEAD;
+        return rc;
+    }
     *offset = opened->compressed.index.begins[record];
     *size = opened->compressed.index.begins[record + 1] - *offset;
     return LEAT_FORMAT_OK;
@@ -75,7 +80,7 @@ static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skip
         return rc;
     leat_file_watch_init(&s->file.watch, &id);
     o->n_records = o->index.n_records;
-    seen->n_bytes += o->bytes;
+    seen->n_bytes += o->bytes - o->index.lost_bytes;
     seen->lost_bytes += o->index.lost_bytes;
     seen->seek_bytes += o->seek.index.memory_bytes;
     *(o->index.mapped ? &seen->index_bytes : &seen->memory_bytes) += o->index.memory_bytes;
@@ -201,7 +206,7 @@ void leat_tfrecord_shard_count(leat_tfrecord_shard *s, leat_source *source)
 {
     const uint64_t facts[2] = { s->n_records, s->bytes };
     s->first = source->n_records;
-    source->n_files++;
+    leat_source_count_file(source, s->path);
     source->n_records += s->n_records;
     source->digest = leat_digest_chain(source->digest, leat_digest_row(facts, 16, source->n_files));
 }

@@ -63,7 +63,8 @@ void leat_tfrecord_shard_match_seek(leat_tfrecord_opened *opened,
 void leat_tfrecord_shard_count(leat_tfrecord_shard *shard, leat_source *source);
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
 
-/* Finds a record, including its framing, in the opened file or in its decompressed data.
+/* Finds a record, including its framing, in the opened file or in its decompressed data. Of damage that counts as a
+ * record (index.h) only the beginning, which shows what is wrong: no memory or read depends on how long it is.
  * returns  LEAT_FORMAT_OK, or LEAT_FORMAT_BAD if the index is damaged there */
 int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record, uint64_t *offset,
                                uint64_t *size);

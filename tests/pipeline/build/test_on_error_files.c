@@ -5,6 +5,7 @@
 #include "fixtures/on_error_fixture.h"
 #include "fixtures/record_file.h"
 #include "fixtures/steady_fixture.h"
+#include "pipeline/plan/plan_impl.h"
 
 static uint64_t n_damaged;
 
@@ -142,6 +143,44 @@ TEST(damaged_lengths_of_files)
 }
 
 /* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
+/* However long it is, what is lost is no size of a record: not for memory, nor for rows that are filled up. */
+TEST(a_lost_stretch_needs_no_room)
+{
+    enum { LOST = 100000, MOST = 1100 };
+    static uint8_t zeros[LOST];
+    char damaged[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", side[64];
+    assert_int_equal(close(mkstemps(damaged, 9)), 0);
+    write_records(damaged, 0, N, 900);
+    FILE *file = fopen(damaged, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 10000, SEEK_SET), 0);
+    assert_int_equal(fwrite(zeros, 1, LOST, file), LOST);
+    fclose(file);
+    for (int again = 0; again < 2; again++) { /* the index is built, then read */
+        leat_plan *plan = plan_format("source: {tfrecord: {files: '%s', features: {blob: {}}}}\n"
+                                      "engine: {threads: 0}\n"
+                                      "pipeline: [{on_error: mask}, {padded_batch: 16}]\n",
+                                      damaged);
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_loader_stats_info stats;
+        leat_row_error bad[3];
+        int64_t n_batches;
+        assert_in_range(plan->probe.most_bytes, 900, MOST);
+        assert_in_range(plan->probe.mean_bytes, 1, MOST);
+        assert_in_range(leat_plan_tensor(plan, 0)->shape.dims[0], 900, MOST);
+        take_digest(loader, &n_batches);
+        leat_loader_stats(loader, &stats);
+        assert_in_range(stats.lost_bytes, LOST - MOST, LOST + MOST);
+        assert_int_equal(stats.n_masked, leat_loader_errors(loader, bad, 3));
+        assert_in_range(stats.n_masked, 1, 2);
+        assert_non_null(strstr(bad[stats.n_masked - 1].message, "length CRC is 00000000"));
+        close_loader_and_plan(&loader, &plan);
+    }
+    snprintf(side, sizeof side, "%s.idx", damaged);
+    unlink(side);
+    unlink(damaged);
+}
+
 TEST(rows_of_buckets)
 {
     static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include "fixtures/array_files.h"
 #include "fixtures/op_test.h"
 
 /* --- it stays ------------------------------------------------------------------------------------ */
@@ -140,6 +141,26 @@ TEST(a_scale_for_another_resize_is_seen)
     leat_plan_close(&plan);
     free(image.data);
     free(jpeg.data);
+}
+
+/* Tensors have their places in an entry by number, and the order of `features` decides the numbers. */
+TEST(tensors_in_another_order_are_seen)
+{
+    static const char *const features[] = { "a: u, b: v", "b: v, a: u", "c: u, d: v" };
+    const float u[] = { 1, 2 }, v[] = { 3, 4 };
+    const array_of arrays[] = { { "u", "<f4", ",", 2, 4, u }, { "v", "<f4", ",", 2, 4, v } };
+    put_npz("two.npz", arrays, 2);
+    for (int i = 0; i < 3; i++) {
+        leat_loader *loader;
+        leat_error err;
+        leat_plan *plan = plan_format("source: {npy: {files: '%s', features: {%s}}}\n"
+                                      "pipeline: [{cache: '%s'}, {batch: 2}]\n",
+                                      in_folder("two.npz"), features[i], cache_path);
+        const int rc = leat_loader_open(plan, NULL, &loader, &err);
+        assert_int_equal(rc, i ? LEAT_E_CONFIG : LEAT_OK);
+        assert_true(!i || strstr(err.message, "in another order"));
+        close_loader_and_plan(&loader, &plan);
+    }
 }
 
 TEST(a_changed_source_is_seen)

@@ -263,6 +263,25 @@ TEST(few_descriptors_are_enough)
     }
 }
 
+/* A process without descriptors makes no record a bad one: time would decide which. */
+TEST(no_descriptor_ends_the_run)
+{
+    leat_plan *plan =
+        plan_of("threads: 0, reader: pread", "on_error: {policy: mask, max_errors: unlimited},", 0);
+    leat_loader *loader = open_loader(plan, NULL);
+    struct rlimit before;
+    leat_batch *batch;
+    leat_error err;
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, before.rlim_max });
+    const int rc = leat_loader_next(loader, &batch, &err);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(rc, LEAT_E_NOMEM);
+    assert_int_equal(err.code, LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "Too many open files"));
+    close_loader_and_plan(&loader, &plan);
+}
+
 TEST(warm_files_are_read_by_the_workers)
 {
     enum { MOST = 5000 };
