@@ -350,8 +350,9 @@ def arms_of(leat, job, seed, answers):
 
 
 def run_job(leat, name, job, seeds, turns, seconds, guesses):
-    disk, others = Disk(job.slow), neighbours(job.busy)
+    disk, others = Disk(job.slow), []
     try:
+        others += neighbours(job.busy)
         words = ["--seconds", str(seconds)] if seconds else []
         answers = [] if guesses else [examine(leat, name, job, seed, words) for seed in seeds]
         quick = examine(leat, name, job, seeds[0], ["--quick"])
@@ -376,7 +377,8 @@ def run_job(leat, name, job, seeds, turns, seconds, guesses):
             other.kill()
             other.wait()
     return {"name": name, "rows": [judge(job, found, [] if i else quick["suggestions"][:3], sets[i], seconds)
-                                   for i, found in enumerate(answers)], "errors": sets[0].errors,
+                                   for i, found in enumerate(answers)],
+            "errors": {arm: error for arms in sets for arm, error in arms.errors.items()},
             "gains": {arm: sets[0].gain(arm) for arm in sets[0].arms}}
 
 

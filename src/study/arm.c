@@ -85,6 +85,8 @@ static void read_config(leat_arm *arm)
     arm->pageable =
         !arm->step_ns && leat_arm_says(arm->config, "pipeline.prefetch.pinned", "false", false);
     arm->no_threads = leat_arm_says(arm->config, "engine.threads", "0", false);
+    arm->is_auto = leat_arm_has_stage(arm->plan, "prefetch") &&
+                   leat_arm_says(arm->config, "pipeline.prefetch.batches", "auto", true);
 }
 
 static int open_parts(leat_arm *arm, leat_error *err)
@@ -107,12 +109,6 @@ static int open_parts(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-static void set_prefetch(leat_arm *arm, int64_t prefetch)
-{
-    arm->prefetch = prefetch;
-    arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
-}
-
 int leat_arm_open(leat_arm *arm, leat_error *err)
 {
     int rc = open_parts(arm, err);
@@ -121,7 +117,7 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     if (rc < 0)
         return rc;
     read_config(arm);
-    set_prefetch(arm, leat_plan_get_info(arm->plan)->prefetch);
+    leat_arm_set_prefetch(arm, leat_plan_get_info(arm->plan)->prefetch);
     const leat_device_info *info = leat_device_get_info(arm->device);
     const leat_trainer_info *const training = leat_trainer_get_info(arm->trainer);
     snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
@@ -251,7 +247,7 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
     arm->spans += spans_of(loader) - spans;
     arm->span_steps += n;
 fail:
-    leat_loader_close(&loader);
+    leat_arm_loader_close(arm, &loader);
     return rc;
 }
 
@@ -353,9 +349,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    const bool finds = leat_arm_has_stage(arm->plan, "prefetch") &&
-                       leat_arm_says(arm->config, "pipeline.prefetch.batches", "auto", true);
-    return (ns >= RUN_NS && n >= (finds ? AUTO_STEPS : 0) &&
+    return (ns >= RUN_NS && n >= (arm->is_auto ? AUTO_STEPS : 0) &&
             (warm + WARM_CHUNK <= n || n >= WARM_STEPS)) ||
            n >= MAX_STEPS || ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
 }
@@ -427,12 +421,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     arm->n_times = 0;
     if (rc == LEAT_OK)
         rc = warm_steps(arm, loader, &warm, err);
-    if (rc == LEAT_OK) {
-        leat_loader_stats_info stats;
-        leat_loader_stats(loader, &stats);
-        set_prefetch(arm, stats.prefetch);
-    }
-    leat_loader_close(&loader);
+    leat_arm_loader_close(arm, &loader);
     if (rc < 0)
         return rc;
     /* If the run never became steady, its warm-up cannot be told from the rest. */

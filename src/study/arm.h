@@ -59,13 +59,14 @@ typedef struct leat_arm {
     leat_plan *plan;
     leat_device *device;
     leat_trainer *trainer;
-    int64_t prefetch;       /* batches ahead; of `auto`: those that the warm-up ended with */
-    int32_t settle;         /* steps before the measured ones of a run */
-    int64_t warm_step_ns;   /* mean of a step in the warm-up; 0: not known */
-    int32_t steps_alone;    /* measured steps of a run of the step alone */
-    leat_meter *runs;       /* as configured, one per round */
-    leat_meter *loader;     /* the loader alone, see rounds.h */
-    leat_meter *step;       /* the step alone */
+    int64_t prefetch;     /* batches ahead; of `auto`: as many as a loader has found to be enough */
+    bool is_auto;         /* the config has `prefetch: auto` */
+    int32_t settle;       /* steps before the measured ones of a run */
+    int64_t warm_step_ns; /* mean of a step in the warm-up; 0: not known */
+    int32_t steps_alone;  /* measured steps of a run of the step alone */
+    leat_meter *runs;     /* as configured, one per round */
+    leat_meter *loader;   /* the loader alone, see rounds.h */
+    leat_meter *step;     /* the step alone */
     leat_step_times *times; /* of the last run */
     size_t n_times;
     int64_t repeat_every; /* in runs as configured, every n-th batch is computed twice; 0: never */
@@ -96,8 +97,12 @@ enum {
 leat_arm_use leat_arm_use_now(void);
 void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows);
 
-/* leat_arm_loader_open: an endless loader of the arm's plan. leat_arm_next: its next batch. */
+/* leat_arm_loader_open: an endless loader of the arm's plan. leat_arm_next: its next batch. leat_arm_loader_close: of
+ * `prefetch: auto`, later loaders begin with the batches ahead that it ended with, if these are more; *loader may be NULL. */
 int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err);
+void leat_arm_loader_close(leat_arm *arm, leat_loader **loader);
+/* Sets the batches ahead, and how many steps settle a run. */
+void leat_arm_set_prefetch(leat_arm *arm, int64_t prefetch);
 int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
 /* Whether the config has this text at a path; if_absent: where it has none. */

@@ -45,6 +45,22 @@ int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err
     return leat_loader_open(arm->plan, &options, out, err);
 }
 
+void leat_arm_set_prefetch(leat_arm *arm, int64_t prefetch)
+{
+    arm->prefetch = prefetch;
+    arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
+}
+
+void leat_arm_loader_close(leat_arm *arm, leat_loader **loader)
+{
+    leat_loader_stats_info stats = { .prefetch = 0 };
+    if (*loader && arm->is_auto)
+        leat_loader_stats(*loader, &stats);
+    if (stats.prefetch > arm->prefetch)
+        leat_arm_set_prefetch(arm, stats.prefetch);
+    leat_loader_close(loader);
+}
+
 int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err)
 {
     const int rc = leat_loader_next(loader, out, err);
@@ -213,7 +229,9 @@ int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
     int rc = leat_arm_loader_open(arm, &loader, err);
     if (rc == LEAT_OK)
         rc = run_loader(arm, loader, &intake, err);
-    leat_loader_close(&loader);
+    if (arm->input_only)
+        leat_arm_loader_close(arm, &loader);
+    leat_loader_close(&loader); /* with a step, a loader may need fewer batches ahead than alone */
     if (rc < 0)
         return rc;
     if (intake.to_ns <= intake.from_ns)

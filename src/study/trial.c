@@ -44,8 +44,11 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     arm->step_ns = job->step_ns;
     if ((rc = leat_arm_configure(arm, &trial->result, how->rounds, job->config, NULL, err)) < 0 ||
         (rc = leat_doctor_apply(change, arm->config, err)) < 0 ||
-        (rc = leat_arm_open(arm, err)) < 0 || (rc = check_memory(job, how, arm, err)) < 0 ||
-        (!how->step_only && (rc = fill(job, how, trial, err)) < 0))
+        (rc = leat_arm_open(arm, err)) < 0 || (rc = check_memory(job, how, arm, err)) < 0)
+        return rc;
+    if (arm->is_auto && job->is_auto)
+        leat_arm_set_prefetch(arm, job->prefetch);
+    if (!how->step_only && (rc = fill(job, how, trial, err)) < 0)
         return rc;
     trial->result.steps = how->steps;
     return LEAT_OK;

@@ -143,7 +143,7 @@ TEST(a_cache_on_a_device_is_not_filled)
 TEST(runs_begin_with_the_batches_ahead_of_the_warm_up)
 {
     leat_compare_arm out = { .steps = 5 };
-    leat_arm arm = { .warmup_ns = 0 };
+    leat_arm arm = { .warmup_ns = 60000000000 };
     leat_loader *loader;
     leat_loader_stats_info stats;
     leat_error err;

@@ -172,6 +172,15 @@ TEST(steps_fill_a_run_of_about_a_third_of_a_second)
     assert_int_equal(world.steps_in[1], 33 + 7);
 }
 
+TEST(runs_begin_with_the_batches_ahead_that_were_found)
+{
+    world.found = 7;
+    must_compare(PREFETCH "=auto,2", &(leat_compare_options){ .rounds = 2, .steps = 7 });
+    assert_true(world.steps_in[0] >= 64);
+    for (int run = 2; run < 6; run++) /* there and back: auto, 2, 2, auto */
+        assert_int_equal(world.steps_in[run], 7 + (run == 2 || run == 5 ? 2 + 7 + 3 : 5));
+}
+
 TEST(warm_up_is_no_part_of_the_result)
 {
     world.slow_first = 40;

@@ -28,7 +28,7 @@ enum {
     QUICK_ROUNDS = 2,    /* at least, where no changes are tried */
     WARM_PART = 6,       /* the warm-up ends in that part of the time for all, and in 3 s */
     STEPS_LIMIT = 58000, /* with settling and the probe, a trainer keeps the times of all */
-    PROBE_EVERY = 10,    /* batches; one of them is computed twice */
+    PROBE_EVERY = 10,    /* batches, or those of a run; one of them is computed twice */
     PROBE_ROUNDS = 4,
     REFILL_PART = 8, /* the cache of a variant is filled in that part of the time for all */
     SPANS = 1024,    /* recorded in each of SPAN_ROUNDS */
@@ -240,6 +240,7 @@ static double ns_per_batch(const leat_arm *arm, int32_t round)
 
 struct probe {
     struct doctor *doctor;
+    int32_t every;
     double ns[2][PROBE_ROUNDS]; /* per batch, without and with the added work */
 };
 
@@ -248,7 +249,7 @@ static int run_probe(void *user, int32_t added, int32_t round, leat_error *err)
     struct probe *const p = user;
     leat_arm *const arm = &p->doctor->arm;
     const int32_t last = p->doctor->result->rounds - 1;
-    arm->repeat_every = added ? PROBE_EVERY : 0;
+    arm->repeat_every = added ? p->every : 0;
     const int rc = leat_arm_run(arm, last, err);
     p->ns[added][round] = ns_per_batch(arm, last);
     arm->repeat_every = 0;
@@ -265,14 +266,15 @@ static bool is_late(void *user, int32_t n_rounds)
  * batches shows nothing. */
 static int probe(struct doctor *d, leat_error *err)
 {
-    struct probe p = { .doctor = d };
-    const int32_t twice = d->out.steps / PROBE_EVERY;
+    const int32_t every = d->out.steps < PROBE_EVERY ? d->out.steps : PROBE_EVERY;
+    struct probe p = { .doctor = d, .every = every };
+    const int32_t twice = d->out.steps / every;
     const double step = leat_forecast_of(&d->facts).step;
     const bool in_time = d->until_ns - leat_clock_ns() >= 4 * d->run_ns;
     leat_alternate rounds = {
         .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .enough = is_late, .user = &p
     };
-    const int rc = twice > 0 && in_time ? leat_alternate_run(&rounds, err) : LEAT_OK;
+    const int rc = in_time ? leat_alternate_run(&rounds, err) : LEAT_OK;
     if (rc == LEAT_OK && step > 0 && rounds.n_done > 1)
         d->result->probe =
             leat_doctor_slope(p.ns[0], p.ns[1], rounds.n_done, step * twice / d->out.steps);

@@ -17,6 +17,7 @@
 enum {
     MOST_WORKERS = 64,
     MOST_LAYERS = 10000,
+    MOST_AHEAD = 64, /* batches: as many as `prefetch: auto` may choose */
     SMALL_BATCH = 32,
     LEAST_BATCHES = 16,     /* of an epoch, with a larger batch */
     READ_AHEAD = 256 << 20, /* bytes; the row that sets it says it, too */
@@ -169,7 +170,7 @@ static bool uneven(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
     const bool slower_than_both = f->of_loader.value < 0.97 && f->of_step.value < 0.97;
-    return about->prefetch > 0 &&
+    return about->prefetch > 0 && about->prefetch < MOST_AHEAD &&
            (has_cause(about, LEAT_CAUSE_ORDERING) || has_cause(about, LEAT_CAUSE_NOT_OVERLAPPED) ||
             (f->meter.input_wait >= 0.05 && slower_than_both));
 }
@@ -177,17 +178,25 @@ static bool uneven(const leat_suggest_about *about)
 /* Where both share the cores, a reserve covers the time in which workers have none. */
 static bool uneven_or_shared(const leat_suggest_about *about)
 {
-    return uneven(about) || (about->prefetch > 0 && is(about, LEAT_VERDICT_SHARED_CORES));
+    return uneven(about) || (about->prefetch > 0 && about->prefetch < MOST_AHEAD &&
+                             is(about, LEAT_VERDICT_SHARED_CORES));
+}
+
+static void set_prefetch_times(const leat_suggest_about *about, int64_t times,
+                               leat_doctor_suggestion *out)
+{
+    const int64_t n = times * about->prefetch;
+    add(out, "pipeline.prefetch.batches", n < MOST_AHEAD ? n : MOST_AHEAD);
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
+    set_prefetch_times(about, 4, out);
 }
 
 static void set_many_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "pipeline.prefetch.batches", 12 * about->prefetch);
+    set_prefetch_times(about, 12, out);
 }
 
 static bool idle_cores(const leat_suggest_about *about)

@@ -109,12 +109,14 @@ static int outlast(const leat_suggest_about *about, const leat_doctor_suggestion
 
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
 {
-    const int64_t left = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS);
+    const bool hurried = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) <= 0;
+    const int64_t left =
+        leat_suggest_time_left(about, hurried ? LEAT_SUGGEST_HURRIED : LEAT_SUGGEST_RUNS);
     const int n_rounds = about->anyway ? MOST_ROUNDS : TRIAL_ROUNDS;
     struct pair pair = { .about = about,
                          .trial = calloc(1, sizeof *pair.trial),
                          .n_rounds = n_rounds,
-                         .hurried = left <= 0 };
+                         .hurried = hurried };
     const leat_trial_how how = { .change = s,
                                  .rounds = n_rounds,
                                  .fill_ns = left < LEAT_ARM_REFILL_NS ? left > 1 ? left : 1 : 0 };
