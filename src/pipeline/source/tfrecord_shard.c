@@ -206,7 +206,6 @@ void leat_tfrecord_shard_count(leat_tfrecord_shard *s, leat_source *source)
 {
     const uint64_t facts[2] = { s->n_records, s->bytes };
     s->first = source->n_records;
-    leat_source_count_file(source, s->path);
     source->n_records += s->n_records;
     source->digest = leat_digest_chain(source->digest, leat_digest_row(facts, 16, source->n_files));
 }
