@@ -109,6 +109,15 @@ int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset
     return LEAT_FORMAT_OK;
 }
 
+int leat_index_extent_read(const leat_index *index, uint64_t record, uint64_t *offset,
+                           uint64_t *size)
+{
+    const int rc = leat_index_extent(index, record, offset, size);
+    if (rc >= 0 && leat_index_is_damage(index, record) && *size > LEAT_TFRECORD_OVERHEAD)
+        *size = LEAT_TFRECORD_OVERHEAD;
+    return rc;
+}
+
 int leat_index_verify(const leat_index *index, leat_format_error *err)
 {
     uint64_t offset, size;

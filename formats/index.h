@@ -75,6 +75,10 @@ static inline int leat_index_is_damage(const leat_index *index, uint64_t record)
     return index->n_lost && index->offsets[8 * record + 7] >> 7;
 }
 
+/* As leat_index_extent(), but of damage only what tells what is wrong: it may be most of a large file. */
+int leat_index_extent_read(const leat_index *index, uint64_t record, uint64_t *offset,
+                           uint64_t *size);
+
 /* Fetches into the CPU's cache what leat_index_extent() will look at. */
 static inline void leat_index_fetch(const leat_index *index, uint64_t record)
 {

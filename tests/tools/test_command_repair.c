@@ -2,6 +2,7 @@
  *
  * test_command_repair.c: `leat repair`, and what `inspect`, `index` and `bench` do with damaged files. */
 #include "fixtures/command_fixture.h"
+#include "fixtures/sanitized.h"
 
 /* x.tfrecord: 24 records in one file; xd.tfrecord: the same with the length of record `hit` damaged and its
  * end cut, so that the last record is lost too. */
@@ -114,6 +115,19 @@ TEST(inspect_goes_past_damage)
     json_decref(json);
     expect_success(shell("$L inspect xd.tfrecord --record 6"));
     expect_failure(shell("$L inspect xd.tfrecord --record 5"), 1, "record 5 at byte");
+}
+
+/* It may be longer than the memory. */
+TEST(inspect_reads_little_of_what_is_lost)
+{
+#ifdef SANITIZED
+    skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
+#else
+    expect_success(shell("cp x.tfrecord y.tfrecord && chmod +w y.tfrecord && "
+                         "truncate -s +300M y.tfrecord"));
+    expect_failure(shell("ulimit -v 200000; $L inspect y.tfrecord --record 24"), 1,
+                   "length CRC is 00000000");
+#endif
 }
 
 TEST(index_goes_past_damage)

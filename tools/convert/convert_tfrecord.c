@@ -110,17 +110,17 @@ static int write_each(struct job *job, leat_error *err)
     return rc;
 }
 
-/* The shards depend on the files, their order and their number. The number of a device is not the same on each machine,
- * so parts are compared without what tells on this one that a file was replaced. */
+/* The shards depend on the files, their order and number, and on whether each file is one. Copies of the files on other
+ * machines may have other times, so parts are compared without them. */
 static uint64_t digest_files(const struct job *job, bool of_parts)
 {
-    uint64_t digest = XXH3_64bits(leat_version(), strlen(leat_version()));
+    const bool each = job->c->n_shards < 0;
+    uint64_t digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), each);
     for (size_t i = 0; i < job->files.n; i++) {
         struct stat status = { .st_size = 0 };
         const char *const path = job->files.items[i];
         stat(path, &status);
-        const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_dev,
-                                   (uint64_t)status.st_ino, (uint64_t)status.st_mtim.tv_sec,
+        const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
                                    (uint64_t)status.st_mtim.tv_nsec };
         digest = XXH3_64bits_withSeed(path, strlen(path), digest);
         digest = XXH3_64bits_withSeed(facts, of_parts ? sizeof *facts : sizeof facts, digest);

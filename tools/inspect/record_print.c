@@ -45,7 +45,7 @@ static int find_in(const char *path, uint64_t *number, uint64_t *offset, uint64_
     int rc = leat_index_open(path, LEAT_INDEX_NO_WRITE | LEAT_INDEX_RESYNC, &index, &why);
     if (rc < 0)
         return leat_files_fail(err, &why);
-    rc = leat_index_extent(&index, *number, offset, size);
+    rc = leat_index_extent_read(&index, *number, offset, size);
     if (rc == LEAT_FORMAT_END)
         *number -= index.n_records;
     leat_index_close(&index);

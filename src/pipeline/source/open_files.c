@@ -179,7 +179,7 @@ static int open_again(const leat_open_file *file, leat_error *err)
 {
     const int fd = open_path(file->path);
     const int error = fd < 0 ? errno : 0;
-    if (error == EMFILE || error == ENFILE)
+    if (error == EMFILE || error == ENFILE || error == ENOMEM)
         return leat_fail(err, LEAT_E_AGAIN, "cannot open %s again: %s", file->path,
                          leat_format_open_error(error));
     if (fd < 0)

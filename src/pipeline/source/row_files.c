@@ -17,6 +17,7 @@
 #include "base/search.h"
 #include "formats/grow.h"
 #include "row_paths.h"
+#include "source_notes.h"
 
 const leat_row_group *leat_row_files_group_of(const leat_source *source, uint64_t record)
 {
@@ -242,8 +243,21 @@ void leat_row_files_close(leat_source *source)
     free(s);
 }
 
+static void count_files(leat_row_files *s)
+{
+    size_t above = SIZE_MAX;
+    for (size_t i = 0; i < s->n_files; i++) {
+        const size_t n = leat_source_common_folder(s->files[0]->path, s->files[i]->path);
+        above = n < above ? n : above;
+    }
+    for (size_t i = 0; i < s->n_files; i++)
+        leat_source_count_file(&s->base, s->files[i]->path + above);
+}
+
 int leat_row_files_end(leat_row_files *s, int rc, leat_source **out)
 {
+    if (rc >= 0)
+        count_files(s);
     if (rc >= 0)
         *out = &s->base;
     else if (s)
@@ -321,7 +335,6 @@ int leat_row_files_file(leat_row_files *s, const char *path, leat_row_file **out
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
     file->fd = -1;
     s->files[s->n_files++] = *out = file;
-    leat_source_count_file(&s->base, path);
     s->base.memory_bytes += sizeof *file + strlen(path) / 16 * 16 + 32;
     return open_file(file, path, err);
 }

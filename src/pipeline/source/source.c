@@ -11,7 +11,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "formats/pattern.h"
 #include "formats/visible.h"
 
@@ -280,13 +279,6 @@ int leat_source_largest_record(const leat_source *source, int64_t *most, leat_er
             *most = (int64_t)at.size;
     }
     return LEAT_OK;
-}
-
-void leat_source_count_file(leat_source *source, const char *path)
-{
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    source->n_files++;
-    source->digest = leat_digest_text(source->digest, name);
 }
 
 int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code)

@@ -160,8 +160,6 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
 void leat_source_close(leat_source **source);
 /* Appends a line to *notes, which starts as NULL. */
 int leat_source_add_note(char **notes, leat_error *err, const char *format, ...) LEAT_PRINTF(3, 4);
-/* Counts the next file; the digest gets its name, without the folder, which the config has. */
-void leat_source_count_file(leat_source *source, const char *path);
 /* Starts an order with the elements of the source. */
 void leat_source_order(const leat_source *source, leat_order *out);
 

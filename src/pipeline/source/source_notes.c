@@ -5,6 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
+
+size_t leat_source_common_folder(const char *one, const char *other)
+{
+    size_t n = 0;
+    for (size_t i = 0; one[i] && one[i] == other[i]; i++)
+        n = one[i] == '/' ? i + 1 : n;
+    return n;
+}
+
+void leat_source_count_file(leat_source *source, const char *name)
+{
+    source->n_files++;
+    source->digest = leat_digest_text(source->digest, name);
+}
+
 int leat_source_note_files(char **notes, const char *source, size_t n, const char *path,
                            const char *one, const char *more, leat_error *err)
 {

@@ -359,9 +359,13 @@ static int take_shard(leat_tfrecord_source *source, const leat_tfrecord_listed *
         if (rc >= 0)
             rc = note_damage(source, s, err);
     }
-    if (rc >= 0)
-        leat_tfrecord_shard_count(s, &source->base);
-    return rc;
+    if (rc < 0)
+        return rc;
+    char *const *const paths = source->list.paths; /* in byte order */
+    const size_t above = leat_source_common_folder(paths[0], paths[source->list.n - 1]);
+    leat_source_count_file(&source->base, listed->path + above);
+    leat_tfrecord_shard_count(s, &source->base);
+    return LEAT_OK;
 }
 
 /* What the files take beside their indexes; of those that are opened late, as if they were open. */

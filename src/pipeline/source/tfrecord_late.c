@@ -66,7 +66,7 @@ static bool lacks_descriptors(void)
     int fds[NEEDED], n = 0;
     while (n < NEEDED && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         n++;
-    const bool lacks = n < NEEDED && (errno == EMFILE || errno == ENFILE);
+    const bool lacks = n < NEEDED && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
     while (n)
         close(fds[--n]);
     return lacks;

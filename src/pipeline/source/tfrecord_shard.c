@@ -36,13 +36,8 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
     const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(shard);
     if (!opened)
         return LEAT_FORMAT_BAD;
-    if (!opened->compression) {
-        const int rc = leat_index_extent(&opened->index, record, offset, size);
-        if (rc >= 0 && leat_index_is_damage(&opened->index, record) &&
-            *size > LEAT_TFRECORD_OVERHEAD)
-            *size = LEAT_TFRECORD_OVERHEAD;
-        return rc;
-    }
+    if (!opened->compression)
+        return leat_index_extent_read(&opened->index, record, offset, size);
     *offset = opened->compressed.index.begins[record];
     *size = opened->compressed.index.begins[record + 1] - *offset;
     return LEAT_FORMAT_OK;
@@ -206,7 +201,6 @@ void leat_tfrecord_shard_count(leat_tfrecord_shard *s, leat_source *source)
 {
     const uint64_t facts[2] = { s->n_records, s->bytes };
     s->first = source->n_records;
-    leat_source_count_file(source, s->path);
     source->n_records += s->n_records;
     source->digest = leat_digest_chain(source->digest, leat_digest_row(facts, 16, source->n_files));
 }

@@ -142,7 +142,6 @@ TEST(damaged_lengths_of_files)
     check_damaged_length(0);
 }
 
-/* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
 /* However long it is, what is lost is no size of a record: not for memory, nor for rows that are filled up. */
 TEST(a_lost_stretch_needs_no_room)
 {
@@ -181,6 +180,7 @@ TEST(a_lost_stretch_needs_no_room)
     unlink(damaged);
 }
 
+/* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
 TEST(rows_of_buckets)
 {
     static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",

@@ -231,7 +231,7 @@ TEST(lack_of_descriptors_passes)
     }
 }
 
-/* Too few descriptors are never a reason to leave a record out; a file that may not be read is. */
+/* Too few descriptors, or too little memory, are never a reason to leave a record out; a file that may not be read is. */
 TEST(errors_of_opening_again)
 {
     static const struct {
@@ -242,6 +242,7 @@ TEST(errors_of_opening_again)
         { EMFILE, LEAT_E_NOMEM, "Too many open files; allow this process more of them (ulimit -n)",
           false },
         { ENFILE, LEAT_E_NOMEM, "Too many open files in system", false },
+        { ENOMEM, LEAT_E_NOMEM, "Cannot allocate memory", false },
         { EACCES, LEAT_E_IO, "again: Permission denied; it was there when the data was opened",
           true },
         { ENOENT, LEAT_E_IO, "again: No such file or directory", true },

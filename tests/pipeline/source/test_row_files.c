@@ -197,7 +197,6 @@ TEST(storage_and_engine_do_not_matter)
     }
 }
 
-/* Each of two ranks gives its half of the rows of every batch. */
 /* Opens the source from a state (NULL: from the start), and writes the one that it begins with to *out. */
 static int open_from(const char *source, const leat_loader_state *from, leat_loader_state *out,
                      leat_error *err)
@@ -254,6 +253,36 @@ TEST(a_state_knows_the_names_of_files)
     }
 }
 
+/* The same of folders that a pattern finds. The folder of all files may lie elsewhere. */
+TEST(a_state_knows_the_folders_of_files)
+{
+    static const char *const sources[] = { "npy: '@d-*/x'",
+                                           "tfrecord: {files: '@d-*/x', features: {id: {}}}" };
+    static const char *const paths[] = { "d-1/x", "d-2/x" };
+    const char *const one = in_folder("d-1"), *const two = in_folder("d-2"),
+                      *const nine = in_folder("d-9");
+    const int64_t values[] = { 1, 2, 3 };
+    leat_loader_state saved, unused;
+    leat_error err;
+    assert_int_equal(mkdir(one, 0700) | mkdir(two, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 2; k++)
+            if (i)
+                write_records(in_folder(paths[k]), 0, 3, 0);
+            else
+                put_npy(paths[k], &(array_of){ NULL, "<i8", ",", 3, 8, values });
+        check(open_from(sources[i], NULL, &saved, &err), &err);
+        assert_int_equal(rename(one, nine), 0);
+        assert_int_equal(open_from(sources[i], &saved, &unused, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "another plan"));
+        assert_int_equal(unlink(in_folder(paths[1])), 0);
+        check(open_from(sources[i], NULL, &saved, &err), &err);
+        assert_int_equal(rename(nine, one), 0);
+        check(open_from(sources[i], &saved, &unused, &err), &err);
+    }
+}
+
+/* Each of two ranks gives its half of the rows of every batch. */
 TEST(ranks_share_the_rows)
 {
     static const char *const sources[] = {
