@@ -72,7 +72,8 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err);
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
 /* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
- * the old set goes with the old set. LEAT_E_DATA: a name has a line break; LEAT_E_IO; LEAT_E_NOMEM. */
+ * the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would be
+ * one line; LEAT_E_IO; LEAT_E_NOMEM. */
 int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
                                leat_error *err);
 
