@@ -244,8 +244,10 @@ bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err);
-/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
- * LEAT_E_DATA: of `total` records not all were written. */
+/* Ends the last shard: all are on disk then, and the inputs are read. LEAT_E_DATA: of `total` records not all were
+ * written. */
+int leat_record_shards_end(leat_record_shards *s, leat_error *err);
+/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Ends the line of a report: "; classes in PREFIX-labels.txt" */
 void leat_record_shards_print_labels(const leat_record_shards *s);
