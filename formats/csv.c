@@ -83,13 +83,25 @@ static int is_space(char byte)
     return byte == ' ' || byte == '\t';
 }
 
+char *leat_csv_trim(char *text)
+{
+    size_t kept = strlen(text);
+    while (kept && is_space(text[kept - 1]))
+        kept--;
+    text[kept] = 0;
+    while (is_space(*text))
+        text++;
+    return text;
+}
+
 char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
 {
     const uint8_t *const begin = c->at;
     const size_t most = room - 1;
     int good;
     *n = 0;
-    if (c->at < c->end && *c->at == '"') {
+    c->quoted = c->at < c->end && *c->at == '"';
+    if (c->quoted) {
         c->at++;
         good = take_quoted(c, text, most, n);
         while (c->at < c->end && *c->at != (uint8_t)c->delimiter) /* go on after a quote too many */
@@ -102,11 +114,8 @@ char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
                                                          : "a quote that RFC 4180 does not allow";
     c->done = c->at == c->end;
     c->at += !c->done;
-    size_t kept = *n < most ? *n : most;
-    while (kept && is_space(text[kept - 1]))
-        kept--;
-    text[kept] = 0;
-    while (is_space(*text))
-        text++;
-    return c->fault ? NULL : text;
+    text[*n < most ? *n : most] = 0;
+    if (c->fault)
+        return NULL;
+    return c->quoted ? text : leat_csv_trim(text);
 }

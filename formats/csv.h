@@ -26,15 +26,19 @@ typedef struct leat_csv_cursor {
     const uint8_t *at, *end;
     char delimiter;
     int done;          /* the last field was taken */
+    int quoted;        /* the field taken last is in quotes */
     const char *fault; /* what is wrong with the field taken last; NULL: nothing */
 } leat_csv_cursor;
 
 /* Starts at the first field of a record of n bytes; line ends at its end are no part of it. */
 leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter);
 
-/* Takes the next field without its quotes, and without spaces and tabs around it: copies as many bytes as there
- * is room for, with a terminating 0. *n: all bytes, spaces too. Returns its start in `text`; NULL: a field with a
+/* Takes the next field, without its quotes, or if it has none without spaces and tabs around it: copies as many bytes
+ * as there is room for, with a terminating 0. *n: all bytes, spaces too. Returns its start in `text`; NULL: a field with a
  * zero byte or with quotes that RFC 4180 does not allow, and cursor->fault says which. */
 char *leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
+
+/* Cuts spaces and tabs off both ends, which a number in quotes may have. Returns its start in `text`. */
+char *leat_csv_trim(char *text);
 
 #endif

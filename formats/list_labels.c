@@ -26,12 +26,19 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const class_name *)a)->text, ((const class_name *)b)->text);
 }
 
+/* A number may have these around it. */
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
 static int read_int(const char *text, int64_t *out)
 {
+    const char *const begin = skip_blanks(text);
     char *end = NULL;
     errno = 0;
-    *out = strtoll(text, &end, 10);
-    return *text && strchr("+-0123456789", *text) && !*end && !errno;
+    *out = strtoll(begin, &end, 10);
+    return *begin && strchr("+-0123456789", *begin) && !*skip_blanks(end) && !errno;
 }
 
 /* The decimal point is a point in every locale. */
@@ -43,7 +50,8 @@ static int read_float(const char *text, float *out)
         return 0;
     *out = strtof_l(text, &end, plain);
     freelocale(plain);
-    return end != text && !*end && isfinite(*out) && !strpbrk(text, "xX"); /* no hexadecimal */
+    return end != text && !*skip_blanks(end) && isfinite(*out) &&
+           !strpbrk(text, "xX"); /* no hexadecimal */
 }
 
 /* *id: of this class, which is new or was seen before. */
@@ -114,8 +122,10 @@ static int add_float(leat_list_labels *l, const char *text, leat_format_error *e
 /* Also one that int64 cannot hold: it is no name of a class. */
 static int is_whole(const char *text)
 {
-    const char *const digits = text + (*text == '+' || *text == '-');
-    return *digits && !digits[strspn(digits, "0123456789")];
+    const char *const begin = skip_blanks(text);
+    const char *const digits = begin + (*begin == '+' || *begin == '-');
+    const size_t n = strspn(digits, "0123456789");
+    return n && !*skip_blanks(digits + n);
 }
 
 int leat_list_labels_add(leat_list_labels *l, const char *text, leat_format_error *err)

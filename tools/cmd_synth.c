@@ -166,8 +166,12 @@ static int write_cifar(struct synth *s, int64_t i, int label, const uint8_t *pix
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const off_t at = (off_t)(i < n_train ? i : i - n_train) * CIFAR_BYTES;
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    size_t written = 0;
     int rc = LEAT_OK;
-    if (fd < 0 || pwrite(fd, record, sizeof record, at) != (ssize_t)sizeof record)
+    for (ssize_t n = 1; fd >= 0 && written < sizeof record && n > 0;
+         written += n > 0 ? (size_t)n : 0)
+        n = pwrite(fd, record + written, sizeof record - written, at + (off_t)written);
+    if (written < sizeof record)
         rc = leat_fail(err, LEAT_E_IO, "%s: cannot write: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);

@@ -8,7 +8,8 @@
  *                             process is killed right before the call
  *     LEAT_FAULT_SIGNAL=S     … with this signal in place of SIGKILL
  *     LEAT_FAULT_MS=M         instead it takes M ms longer
- *     LEAT_FAULT_UNTIL=FILE   instead it waits until this file exists; after a minute the process is killed
+ *     LEAT_FAULT_UNTIL=FILE   instead it makes FILE.waits, and waits until FILE exists; after a minute the process is
+ *                             killed
  *     LEAT_FAULT_READ=N       a read() gives at most N bytes, as it may over FUSE
  *
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
@@ -42,6 +43,9 @@ static void pause_ms(int ms)
 
 static void wait_for(const char *file)
 {
+    char waits[1000];
+    snprintf(waits, sizeof waits, "%s.waits", file);
+    mknod(waits, S_IFREG | 0600, 0);
     for (int i = 0; access(file, F_OK) < 0; i++) {
         if (i == 60 * 100)
             kill(getpid(), SIGKILL);

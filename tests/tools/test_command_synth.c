@@ -46,6 +46,8 @@ TEST(synth_takes_nothing_over)
         shell("$L synth new/folder/x --n 3 --size 8 -q && ls new/folder/x && rm -r new"));
     assert_int_equal(shell("ulimit -f 1; $L synth xfull --n 9 --size 64 -q"), 1);
     expect_in(err, "cannot write: File too large");
+    assert_int_equal(shell("ulimit -f 8; $L synth xfull --n 9 --size 32 --format cifar -q"), 1);
+    expect_in(err, "cannot write: File too large");
     assert_int_equal(count_files("xfull"), 0);
     assert_int_equal(count_files(".xfull*"), 0);
 }

@@ -297,9 +297,6 @@ TEST(a_tfrecord_file_grows)
     expect_success(shell("rm -rf in-* .in-* grown"));
 }
 
-#define REPLACE_BY(cp) "for f in in-*.tfrecord; do " cp " $f moved && mv moved $f; done; touch go"
-#define REPLACE        REPLACE_BY("cp")
-
 /* As many shards as files are not the files. */
 TEST(parts_of_tfrecord_files_that_do_not_fit)
 {
@@ -313,6 +310,52 @@ TEST(parts_of_tfrecord_files_that_do_not_fit)
     expect_in(out, "40 records in 2 files");
     expect_success(shell("rm -f [ab].tfrecord* ab-*"));
 }
+
+/* An input is written in place when all of it has been read: some records may have been of one state and some of the other.
+ * The conversion waits before it syncs its shard. */
+TEST(an_input_is_written_to_behind_the_last_read)
+{
+    static const struct {
+        const char *arguments, *file;
+        int sync; /* the call of fsync() that is the shard's */
+        const char *says;
+    } cases[] = {
+        { "npy im/a.npy", "im/a.npy", 3,
+          "command line: a file of the source was changed while it was read: convert again" },
+        { "config im/c.yaml", "im/c.csv", 3,
+          "im/c.yaml: a file of the source was changed while it was read: convert again" },
+        { "tfrecord im/t.tfrecord", "im/t.tfrecord", 3,
+          "im/t.tfrecord was changed or replaced while it was read: convert again" },
+        { "images im/i", "im/i/circle/circle-0000004.jpg", 5,
+          "im/i/circle/circle-0000004.jpg has changed since it was read: convert again" },
+        { "images im/i --part 1/1", "im/i/circle/circle-0000004.jpg", 5,
+          "im/i/circle/circle-0000004.jpg has changed since it was read: convert again" },
+    };
+    expect_success(shell("$L synth im/i --n 6 --size 8 --classes 2 -q && "
+                         "cp " SOURCE_DIR "/tests/golden/arrays/be_f8.npy im/a.npy && "
+                         "cp new-00000-of-00009.tfrecord im/t.tfrecord && "
+                         "seq 100 >im/c.csv && echo 'source: {csv: {files: im/c.csv, header: "
+                         "false, features: {x: 0}}}' "
+                         ">im/c.yaml && "
+                         "find im -type f -exec touch -d '1 hour ago' {} +"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_failure(
+            shell(
+                "(for i in $(seq 1000); do [ -e go.waits ] && break; sleep 0.02; done; printf x | "
+                "dd bs=1 seek=300 conv=notrunc of=%s 2>/dev/null; touch go) & "
+                "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+                " LEAT_FAULT_CALLS=' fsync ' LEAT_FAULT_AT=%d LEAT_FAULT_UNTIL=go $L convert %s "
+                "-o w -q",
+                cases[i].file, cases[i].sync, cases[i].arguments),
+            1, cases[i].says);
+        assert_int_equal(count_files("w-*") + count_files(".w.part*"), 0);
+        expect_success(shell("rm go go.waits"));
+    }
+    expect_success(shell("$L convert npy im/a.npy -o w -q && rm -r im w-*"));
+}
+
+#define REPLACE_BY(cp) "for f in in-*.tfrecord; do " cp " $f moved && mv moved $f; done; touch go"
+#define REPLACE        REPLACE_BY("cp")
 
 /* The files are renamed by their own conversion after they were listed: some may be of an older set. The folder is made
  * behind the list, and files in it wait for what is done to the set. */

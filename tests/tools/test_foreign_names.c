@@ -112,6 +112,17 @@ TEST(names_of_bytes_are_told_apart)
     json_decref(json);
 }
 
+/* Of two names that are one in the list of names, a label would have either. */
+TEST(names_that_would_be_one_line_are_refused)
+{
+    expect_success(shell("mkdir -p c/\"$(printf 'a\\tb')\" 'c/a\\x09b' && "
+                         "for d in c/*; do cp set/blue/* \"$d\"; done"));
+    expect_failure(shell("$L convert images c -o c1"), 1,
+                   "classes 0 and 1 would both be 'a\\x09b' in the file of labels: rename one");
+    assert_int_equal(count_files("c1*"), 0);
+    expect_success(shell("rm -r 'c/a\\x09b' && $L convert images c -o c1 -q && rm -r c c1-*"));
+}
+
 /* A list of names is data: what a language or emoji needs is in it as it is. */
 TEST(labels_keep_what_joins)
 {

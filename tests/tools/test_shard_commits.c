@@ -148,6 +148,8 @@ static int write_set(const char *prefix, int fails_at, leat_error *err)
     for (int i = 0; i < SHARDS && rc == LEAT_OK; i++)
         rc = leat_record_shards_write(&s, &i, sizeof i, err);
     if (rc == LEAT_OK)
+        rc = leat_record_shards_end(&s, err);
+    if (rc == LEAT_OK)
         rc = leat_record_shards_commit(&s, err);
     leat_record_shards_close(&s);
     leat_progress_fini(&progress);

@@ -71,7 +71,7 @@ TEST(records_that_do_not_come)
         assert_int_equal(leat_record_shards_lock(&s, &err), LEAT_OK);
         for (int i = 0; i < (of == 2 ? 7 : 9); i++)
             assert_int_equal(leat_record_shards_write(&s, "a", 1, &err), LEAT_OK);
-        assert_int_equal(leat_record_shards_commit(&s, &err), LEAT_E_DATA);
+        assert_int_equal(leat_record_shards_end(&s, &err), LEAT_E_DATA);
         assert_non_null(
             strstr(err.message, of == 2 ? "4 records were written, and there should be 5"
                                         : "9 records were written, and there should be 10"));

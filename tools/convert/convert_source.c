@@ -27,6 +27,7 @@ struct job {
     const leat_convert *c;
     leat_plan *plan;
     leat_loader *loader;
+    int64_t changed_ns; /* when the files had last changed when they were opened */
     leat_example_builder *builder;
     int64_t *numbers; /* int32 and uint8 values of one record; the builder borrows them */
     leat_progress progress;
@@ -175,6 +176,7 @@ static int open_plan(struct job *job, leat_error *err)
         (rc = leat_config_set_as(config, "engine.ranks=1", origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
+    job->changed_ns = leat_plan_changed_ns(job->plan);
     if (rc >= 0)
         rc = check_apart(job, config, err);
     if (rc >= 0 && leat_plan_get_info(job->plan)->n_samples < 0)
@@ -303,6 +305,17 @@ static int label(struct job *job, leat_error *err)
     return rc;
 }
 
+/* Readers look at a file now and then only: this is the last look. */
+static int check_unchanged(const struct job *job, leat_error *err)
+{
+    const int64_t now = leat_plan_changed_ns(job->plan);
+    return now == job->changed_ns && now != INT64_MAX
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s: a file of the source was changed while it was read: convert again",
+                           is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE);
+}
+
 static int convert(struct job *job, leat_error *err)
 {
     if (job->shards.total < (uint64_t)job->shards.n_shards)
@@ -315,7 +328,8 @@ static int convert(struct job *job, leat_error *err)
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
-        (rc = write_all(job, err)) < 0)
+        (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
+        (rc = check_unchanged(job, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }

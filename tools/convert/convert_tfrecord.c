@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "convert.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +111,8 @@ static int write_each(struct job *job, leat_error *err)
     return rc;
 }
 
-/* The shards depend on the files, their order and number, and on whether each file is one. Copies of the files on other
- * machines may have other times, so parts are compared without them. */
-static uint64_t digest_files(const struct job *job, bool of_parts)
+/* The shards depend on the files, their order and number, and on whether each file is one. */
+static uint64_t digest_files(const struct job *job)
 {
     const bool each = job->c->n_shards < 0;
     uint64_t digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), each);
@@ -120,10 +120,19 @@ static uint64_t digest_files(const struct job *job, bool of_parts)
         struct stat status = { .st_size = 0 };
         const char *const path = job->files.items[i];
         stat(path, &status);
-        const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
-                                   (uint64_t)status.st_mtim.tv_nsec };
+        const uint64_t size = (uint64_t)status.st_size;
         digest = XXH3_64bits_withSeed(path, strlen(path), digest);
-        digest = XXH3_64bits_withSeed(facts, of_parts ? sizeof *facts : sizeof facts, digest);
+        digest = XXH3_64bits_withSeed(&size, sizeof size, digest);
+    }
+    return digest;
+}
+
+static uint64_t stamp_files(const struct job *job)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < job->files.n; i++) {
+        const uint64_t stamp = leat_paths_stamp(AT_FDCWD, job->files.items[i]);
+        digest = XXH3_64bits_withSeed(&stamp, sizeof stamp, digest);
     }
     return digest;
 }
@@ -132,7 +141,7 @@ static uint64_t digest_files(const struct job *job, bool of_parts)
 static int check_unchanged(const struct job *job, uint64_t before, leat_error *err)
 {
     const int rc = leat_paths_check(&job->files, err);
-    return rc < 0 || digest_files(job, false) == before
+    return rc < 0 || stamp_files(job) == before
                ? rc
                : leat_fail(err, LEAT_E_DATA,
                            "%s%s changed or replaced while it was read: convert again",
@@ -166,9 +175,9 @@ static int convert(struct job *job, leat_error *err)
         return rc;
     const bool each = job->c->n_shards < 0;
     job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
-    job->shards.digest = digest_files(job, true);
+    job->shards.digest = digest_files(job);
     job->shards.n_files = job->files.n;
-    const uint64_t before = digest_files(job, false);
+    const uint64_t before = stamp_files(job);
     if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
@@ -177,6 +186,7 @@ static int convert(struct job *job, leat_error *err)
         (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
+        (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, before, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);

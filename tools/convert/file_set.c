@@ -16,6 +16,7 @@
 #include "formats/pattern.h"
 #include "formats/shard_set.h"
 #include "formats/utf8.h"
+#include "formats/visible.h"
 #include "print/terminal.h"
 
 enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
@@ -58,6 +59,22 @@ char *leat_file_set_part(const leat_file_set *set, const char *name)
     return inside(set, leat_files_base_name(name));
 }
 
+/* Names that would be one in the file, where bytes have escapes: nobody could tell the classes apart. */
+static int check_lines(const char *const *names, size_t n, leat_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t end = leat_utf8_is_harmless(names[i]) ? 0 : n;
+        for (size_t k = 0; k < end; k++)
+            if (strcmp(names[i], names[k]) != 0 && leat_visible_same(names[i], names[k]))
+                return leat_fail(
+                    err, LEAT_E_DATA,
+                    "classes %zu and %zu would both be '%.200s' in the file of labels: "
+                    "rename one",
+                    i < k ? i : k, i < k ? k : i, leat_terminal_name(names[i]));
+    }
+    return LEAT_OK;
+}
+
 int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
                                leat_error *err)
 {
@@ -68,7 +85,7 @@ int leat_file_set_write_labels(const leat_file_set *set, const char *const *name
     FILE *const memory = open_memstream(&text, &size);
     char *const labels = leat_files_text("%s-labels.txt", set->prefix);
     char *const part = labels ? leat_file_set_part(set, labels) : NULL;
-    int rc = memory && part ? LEAT_OK : no_memory(err);
+    int rc = memory && part ? check_lines(names, n, err) : no_memory(err);
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
         fprintf(memory, "%s\n",
                 leat_utf8_is_harmless(names[i]) ? names[i] : leat_terminal_name(names[i]));

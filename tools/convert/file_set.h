@@ -72,7 +72,8 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err);
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
 /* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
- * the old set goes with the old set. LEAT_E_DATA: a name has a line break; LEAT_E_IO; LEAT_E_NOMEM. */
+ * the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would be
+ * one line; LEAT_E_IO; LEAT_E_NOMEM. */
 int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
                                leat_error *err);
 
@@ -243,8 +244,10 @@ bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err);
-/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
- * LEAT_E_DATA: of `total` records not all were written. */
+/* Ends the last shard: all are on disk then, and the inputs are read. LEAT_E_DATA: of `total` records not all were
+ * written. */
+int leat_record_shards_end(leat_record_shards *s, leat_error *err);
+/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Ends the line of a report: "; classes in PREFIX-labels.txt" */
 void leat_record_shards_print_labels(const leat_record_shards *s);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "files.h"
 #include "formats/grow.h"
@@ -116,6 +117,15 @@ int leat_paths_check(const leat_paths *paths, leat_error *err)
     leat_format_error why;
     return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
                                                                   : LEAT_OK;
+}
+
+uint64_t leat_paths_stamp(int folder, const char *path)
+{
+    struct stat status = { .st_size = 0 };
+    fstatat(folder, path, &status, 0);
+    const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
+                               (uint64_t)status.st_mtim.tv_nsec };
+    return XXH3_64bits(facts, sizeof facts);
 }
 
 int leat_paths_once(leat_paths *paths, leat_error *err)

@@ -144,6 +144,18 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
     return rc;
 }
 
+int leat_record_shards_end(leat_record_shards *s, leat_error *err)
+{
+    if (s->total && s->records != leat_record_shards_own(s))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: %" PRIu64 " records were written, and there should be %" PRIu64
+                         ": the input has changed while it was read, so convert again",
+                         s->prefix, s->records, leat_record_shards_own(s));
+    const int rc = close_shard(s, err);
+    leat_shard_commits_wait(s->commits);
+    return rc < 0 ? rc : check_commits(s, err);
+}
+
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
 {
     const leat_convert_part_about about = { .part = s->part,
@@ -152,17 +164,9 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .n_files = s->n_files,
                                             .records = s->records,
                                             .total = s->total };
-    if (s->total && s->records != leat_record_shards_own(s))
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s: %" PRIu64 " records were written, and there should be %" PRIu64
-                         ": the input has changed while it was read, so convert again",
-                         s->prefix, s->records, leat_record_shards_own(s));
-    int rc = close_shard(s, err);
-    leat_shard_commits_wait(s->commits);
-    if (rc == LEAT_OK)
-        rc = check_commits(s, err);
-    if (rc < 0 || s->part.of)
-        return rc < 0 ? rc : leat_convert_part_keep(&s->set, &about, &s->manifest, err);
+    int rc;
+    if (s->part.of)
+        return leat_convert_part_keep(&s->set, &about, &s->manifest, err);
     if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
         (rc = leat_file_set_commit(&s->set, err)) < 0)
         return rc;

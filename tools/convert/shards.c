@@ -21,6 +21,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/tfrecord.h"
+#include "paths.h"
 #include "shard_commits.h"
 #include "signals.h"
 
@@ -39,6 +40,9 @@ struct job {
     int folder;                         /* [const] */
     size_t n;                           /* [const] positions */
     struct shard *shards;
+    uint64_t *stamps; /* of the files before they were read, by position [whose task it is] */
+    bool
+        looks; /* all are read: the workers only look whether they have changed [const while they run] */
     leat_shard_commits *commits;
     atomic_size_t stop; /* positions from here on are skipped; only decreases [job lock] */
     atomic_size_t done; /* files, for the progress */
@@ -189,6 +193,31 @@ static int skip_file(struct job *job, size_t position, const char *text, leat_er
     return rc;
 }
 
+static uint64_t stamp_of(const struct job *job, size_t position)
+{
+    const leat_shards_options *const o = job->options;
+    const size_t file = o->order ? o->order[position] : position;
+    return leat_paths_stamp(job->folder, o->scan->files[file].path);
+}
+
+/* Files that were written to may be half old and half new in their records, and the set of two states of the data. */
+static void look_at(struct job *job, const struct task *task)
+{
+    const leat_shards_options *const o = job->options;
+    leat_error err;
+    char place[512];
+    for (size_t p = task->first; p < task->end && !leat_signals_caught(); p++) {
+        const size_t file = o->order ? o->order[p] : p;
+        if (stamp_of(job, p) == job->stamps[p])
+            continue;
+        leat_scan_place(o->scan, file, place, sizeof place);
+        leat_fail(&err, LEAT_E_DATA, "%s%s has changed since it was read: convert again", place,
+                  o->scan->files[file].path);
+        stop_at(job, p, &err);
+        return;
+    }
+}
+
 /* Reads the file at a position and encodes it into the worker's buffer. */
 static int take_file(struct worker *worker, size_t position, leat_error *err)
 {
@@ -200,6 +229,7 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
     size_t size, bytes_in;
     bool no_image;
     char place[512];
+    job->stamps[position] = stamp_of(job, position);
     int rc = leat_image_record_make(worker->record, job->folder, o->scan->files[file].path, &label,
                                     &record, &size, &bytes_in, &no_image, err);
     if (rc == LEAT_OK) {
@@ -296,7 +326,10 @@ static void *work(void *argument)
         stop_at(job, 0, &err);
     }
     while (take_task(job, &task))
-        run_task(&worker, &task);
+        if (job->looks)
+            look_at(job, &task);
+        else
+            run_task(&worker, &task);
     pthread_mutex_lock(&job->lock);
     job->result->images += worker.images;
     job->result->bytes_in += worker.bytes_in;
@@ -338,7 +371,8 @@ static int open_shards(struct job *job, leat_error *err)
 {
     const int32_t n_shards = job->options->n_shards;
     job->shards = calloc((size_t)n_shards, sizeof *job->shards);
-    if (!job->shards)
+    job->stamps = calloc(job->n, sizeof *job->stamps);
+    if (!job->shards || !job->stamps)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const size_t small = job->n / (size_t)n_shards, n_large = job->n % (size_t)n_shards;
     size_t first = 0;
@@ -364,6 +398,7 @@ static void close_shards(struct job *job)
         free(shard->part);
     }
     free(job->shards);
+    free(job->stamps);
 }
 
 static int by_position(const void *a, const void *b)
@@ -381,6 +416,12 @@ static int run_job(struct job *job, leat_error *err)
     run_workers(job);
     leat_shard_commits_wait(job->commits);
     stop_at_failed_commit(job);
+    if (!is_stopped(job, job->n)) {
+        job->looks = true;
+        job->next = 0;
+        job->next_shard = 0;
+        run_workers(job);
+    }
     leat_shards_result *result = job->result;
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);

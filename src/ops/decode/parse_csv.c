@@ -111,13 +111,13 @@ static int apply(const void *opts, const leat_draw *draw, const leat_view *in, c
     for (; !c.done; n++) {
         char text[MOST_DIGITS + 1];
         size_t size;
-        const char *const value = leat_csv_take(&c, text, sizeof text, &size);
+        char *const value = leat_csv_take(&c, text, sizeof text, &size);
         if (!value)
             return leat_fail(err, LEAT_E_DATA, "parse_csv: field %lld has %s", (long long)n,
                              c.fault);
         if (n < o->first || n >= o->first + o->columns)
             continue;
-        const int rc = read_number(o, value, size, n, out->data, n - o->first, err);
+        const int rc = read_number(o, leat_csv_trim(value), size, n, out->data, n - o->first, err);
         if (rc < 0)
             return rc;
     }

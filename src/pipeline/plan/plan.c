@@ -89,9 +89,9 @@ int64_t leat_plan_changed_ns(const leat_plan *plan)
 {
     leat_file_watch_stamp stamp = { 0 };
     const leat_source *const source = plan ? plan->source : NULL;
-    return source && source->table->stamp && source->table->stamp(source, &stamp, NULL) == LEAT_OK
-               ? stamp.newest_ns
-               : 0;
+    const int rc = source && source->table->stamp ? source->table->stamp(source, &stamp, NULL)
+                                                  : LEAT_E_UNSUPPORTED;
+    return rc == LEAT_OK ? stamp.newest_ns : rc == LEAT_E_DATA ? INT64_MAX : 0;
 }
 
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)

@@ -323,19 +323,20 @@ int leat_csv_features_read(const leat_csv_features *f, const leat_source *base,
     if (rc < 0)
         return rc;
     for (; !c.done; column++) {
-        char text[LEAT_CSV_FIELD];
+        char text[LEAT_CSV_FIELD], copy[LEAT_CSV_FIELD];
         size_t size;
         const char *const value = leat_csv_take(&c, text, sizeof text, &size);
         if (!value)
             return leat_fail(err, LEAT_E_DATA, "column %lld has %s", (long long)column, c.fault);
         if (t == end || t->column != column)
             continue;
+        const char *const number = c.quoted ? leat_csv_trim(strcpy(copy, value)) : value;
         for (; t < end && t->column == column; t++) {
             const leat_csv_feature *const feature = &f->list[t->feature];
             char *const to = (char *)views[t->feature].data +
                              (size_t)t->element * leat_dtype_bytes(feature->dtype);
-            rc = read_field(feature, base->features[t->feature].name, layout, column, value, size,
-                            to, err);
+            rc = read_field(feature, base->features[t->feature].name, layout, column,
+                            feature->n_classes ? value : number, size, to, err);
             if (rc < 0)
                 return rc;
         }

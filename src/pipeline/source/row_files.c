@@ -181,9 +181,13 @@ int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, 
     const leat_row_files *const s = (const leat_row_files *)source;
     *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < s->n_files; i++) {
+        const leat_row_file *const file = s->files[i];
         struct stat status;
-        if (fstat(s->files[i]->fd, &status) < 0)
-            return leat_fail(err, LEAT_E_IO, "%s: %s", s->files[i]->path, strerror(errno));
+        const int rc = leat_file_watch_same(&file->watch.id, file->fd, file->path, err);
+        if (rc < 0)
+            return rc;
+        if (fstat(file->fd, &status) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", file->path, strerror(errno));
         leat_file_watch_stamp_add(out, &status);
     }
     return LEAT_OK;

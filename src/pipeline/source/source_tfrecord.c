@@ -430,7 +430,9 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
         const bool is_open = leat_tfrecord_shard_opened(s);
         if (is_open && (rc = leat_open_file_claim(&s->file, &fd, err)) < 0)
             return rc;
-        if ((is_open ? fstat(fd, &status) : stat(s->path, &status)) < 0)
+        if (is_open)
+            rc = leat_file_watch_same(&s->file.watch.id, fd, s->path, err);
+        if (rc == LEAT_OK && (is_open ? fstat(fd, &status) : stat(s->path, &status)) < 0)
             rc = leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
         if (is_open)
             leat_open_file_release(&s->file);

@@ -240,6 +240,22 @@ TEST(a_name_of_two_columns_is_refused)
                   (const int64_t[]){ 2 }, 1);
 }
 
+/* Blanks are part of a name in quotes, and around a number. */
+TEST(quotes_keep_blanks)
+{
+    static const char names[] = "features: {n: {columns: n, classes: [a, 'a ', \" \", \"\\ta\"]}}";
+    check_numbers("n\n\"a \"\na \n\" \"\n\"\ta\"\n\"a\"\n", names,
+                  (const int64_t[]){ 1, 0, 2, 3, 0 }, 5);
+    check_numbers("n\n\" 1\"\n\"2\t \"\n", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("n\n\" NA\"\n\" \"\n",
+                  "na: NA, features: {n: {columns: n, type: int64, default: 7}}",
+                  (const int64_t[]){ 7, 7 }, 2);
+    check_numbers("\"n \"\n1\n", "features: {n: {columns: 'n ', type: int64}}",
+                  (const int64_t[]){ 1 }, 1);
+    fails_with("n\na\n\"a \"\n", "features: {n: {columns: n, classes: [a]}}", LEAT_E_DATA,
+               "is no name of its `classes`: 'a '");
+}
+
 TEST(errors_say_what_and_where)
 {
     static const char one[] = "features: {x: a}";
