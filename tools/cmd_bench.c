@@ -247,7 +247,7 @@ static void print_report(const struct figures *b)
     print_cache(b);
     for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
         leat_terminal_say(2, "note: %s", leat_plan_note(b->plan, i));
-    leat_bad_list_print("", b->loader);
+    leat_bad_list_print("", b->loader, &b->after);
     leat_summary_print(&b->before, &b->after);
     if (b->explains) {
         printf("\n");

@@ -235,6 +235,7 @@ static void print_means(const struct eval *e)
 static void print_all(const struct eval *e)
 {
     char text[16];
+    leat_loader_stats_info stats;
     printf("%s samples in %.1f s: loss %.4f", leat_figure_count(e->info.samples).text, e->seconds,
            e->info.loss);
     if (!isnan(e->info.accuracy))
@@ -248,7 +249,8 @@ static void print_all(const struct eval *e)
     if (e->info.n_classes && e->info.n_classes <= MATRIX_MOST)
         print_matrix(e);
     leat_setup_say_left_out(e->t.plan, "");
-    leat_bad_list_print("", e->loader);
+    leat_loader_stats(e->loader, &stats);
+    leat_bad_list_print("", e->loader, &stats);
 }
 
 /* --- as JSON -----------------------------------------------------------------------------------*/

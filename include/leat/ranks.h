@@ -66,6 +66,9 @@ LEAT_API int leat_ranks_join(leat_ranks *ranks, int32_t rank, leat_error *err);
  *          rank has ended
  * threads  one at a time */
 LEAT_API int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err);
+/* As leat_ranks_agree() without a flag; after LEAT_OK each of the n counts is the sum of those that all ranks gave. */
+LEAT_API int leat_ranks_total(leat_ranks *ranks, int rc, uint64_t *counts, int32_t n,
+                              leat_error *err);
 /* Compares what each rank says of itself, in lines of text. All ranks call it.
  * returns  LEAT_OK; LEAT_E_ARGUMENT: a rank's text is not rank 0's, with the rank and the first line that differs; an
  *          error of a rank, as leat_ranks_agree() has it */

@@ -332,6 +332,12 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
     return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;
 }
 
+double leat_model_accuracy(const leat_model *model, double right, uint64_t samples)
+{
+    const double n = (double)leat_shape_elements(&model->layers[model->n_layers - 1].out);
+    return samples && model->loss->accuracy ? nearbyint(right * n) / (n * (double)samples) : NAN;
+}
+
 int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, leat_error *err)
 {
     for (int64_t i = 0; rows->weights && i < rows->rows; i++)

@@ -339,6 +339,10 @@ typedef struct leat_net_sums {
     double loss, right;
 } leat_net_sums;
 
+/* right / samples; NaN: the loss counts none, or there are no samples. Equal numbers of right values give equal accuracies,
+ * though the sum of their shares of a row is rounded. */
+double leat_model_accuracy(const leat_model *model, double right, uint64_t samples);
+
 /* A batch in the device's memory. */
 typedef struct leat_net_rows {
     leat_view x, y;       /* dims {rows, …} */

@@ -176,7 +176,7 @@ void leat_score_get(const leat_score *score, leat_score_info *out)
     const double n = (double)score->info.samples;
     *out = score->info;
     out->loss = share(score->loss, n);
-    out->accuracy = score->trainer->model.loss->accuracy ? share(score->right, n) : NAN;
+    out->accuracy = leat_model_accuracy(&score->trainer->model, score->right, score->info.samples);
     out->top = score->info.n_classes ? share(score->in_top, n) : NAN;
     if (score->classes)
         leat_class_metrics_means(score->classes, &means);

@@ -21,7 +21,7 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
     return (leat_metrics){
         .samples = sums.samples,
         .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* never -NaN */
-        .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
+        .accuracy = leat_model_accuracy(&trainer->model, sums.right, sums.samples),
         .precision = NAN,
         .recall = NAN,
         .f1 = NAN,

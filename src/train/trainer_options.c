@@ -85,7 +85,8 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(
         leat_train_options, views, "none", view_names,
         "views of each image whose outputs are averaged in evaluation; mirror: also its mirror "
-        "image; mirror_shift: also both shifted by a pixel, six views in all"),
+        "image; mirror_shift: also both shifted by a pixel, six views in all, of which the four "
+        "shifted ones have half the weight"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
                     "largest norm of the whole gradient; a larger one is scaled down; 0: no limit"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,

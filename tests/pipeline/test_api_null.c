@@ -334,6 +334,7 @@ TEST(trainers)
     REFUSED(leat_ranks_open(0, &ranks, &err));
     REFUSED(leat_ranks_join(NULL, 0, &err));
     assert_int_equal(leat_ranks_agree(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
+    assert_int_equal(leat_ranks_total(NULL, LEAT_E_DATA, NULL, 1, &err), LEAT_E_DATA);
     assert_int_equal(leat_ranks_same(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
     REFUSED(leat_ranks_open_mpi(NULL, NULL, NULL, &err));
     REFUSED(leat_ranks_open_simulated(2, NULL, &err));

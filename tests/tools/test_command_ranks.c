@@ -74,6 +74,32 @@ TEST(a_damaged_record_ends_all_with_its_name)
     }
 }
 
+/* Whichever rank reads them: counted in all, as those of one process; lines of the log count the rows that are left. */
+TEST(bad_records_of_all_ranks_are_counted)
+{
+    make_pipeline();
+    expect_success(
+        shell("for at in 2000 15000 40000; do printf XXXX | dd bs=1 seek=$at conv=notrunc "
+              "of=x-00001-of-00002.tfrecord 2>/dev/null; done; sed -i 's/^  - batch.*/  - "
+              "on_error: mask\\n&/' x.yaml"));
+    for (int n = 1; n <= 3; n++) {
+        expect_success(shell("rm -rf logn; " TRAIN "--ranks %d --epochs 1 --log logn --log-every 5 "
+                             "--json x.json",
+                             n));
+        expect_in(out, "bad records: 3 masked, 0 replaced");
+        expect_success(shell("cat x.json"));
+        json_t *const json = parse_out();
+        const json_t *const epoch = json_array_get(json_object_get(json, "epochs"), 0);
+        const int64_t samples = number(epoch, "samples");
+        assert_int_equal(number(json, "masked"), 3);
+        json_decref(json);
+        expect_success(shell("grep '\"step\", ' logn/log.jsonl | grep -o '\"samples\": [0-9]*' | "
+                             "awk '{n += $2} END {exit n != %lld}'",
+                             (long long)samples));
+    }
+    expect_success(shell("rm -rf logn"));
+}
+
 /* A .npy file of 96 values of 4 bytes. */
 static void write_values(const char *name, const char *about, const void *values)
 {

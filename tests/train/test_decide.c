@@ -68,6 +68,25 @@ TEST(min_delta_is_what_it_must_improve_by)
     check_all(MODEL LOSS ", stop: {patience: 3, min_delta: 0.1}" EVAL, list, 7);
 }
 
+/* 7, 8 and 10 right of 20: in doubles 0.4 - 0.35 is above 0.05, and 0.35 + 0.05 below 0.4. */
+TEST(a_gain_of_min_delta_is_none)
+{
+    static const expected up[] = { { 0, 0.35, 0, 0, 0, 1 }, { 0, 0.4, 0, 1, 0, 1 } };
+    static const expected down[] = { { 0.4, 0, 0, 0, 0, 1 }, { 0.35, 0, 0, 1, 0, 1 } };
+    static const expected more[] = { { 0, 0.35, 0, 0, 0, 1 }, { 0, 0.5, 0, 0, 0, 1 } };
+    check_all(MODEL LOSS ", stop: {patience: 1, min_delta: 0.05, metric: accuracy}" EVAL, up, 2);
+    check_all(MODEL LOSS ", stop: {patience: 1, min_delta: 0.05}" EVAL, down, 2);
+    check_all(MODEL LOSS ", stop: {patience: 1, min_delta: 0.05, metric: accuracy}" EVAL, more, 2);
+}
+
+/* The rate of a warm-up is not that of the schedule yet. */
+TEST(a_plateau_lowers_nothing_in_a_warm_up)
+{
+    static const expected list[] = { { 1, 0, 0, 0, 0, 0.1 }, { 1, 0, 0, 0, 0, 0.1 } };
+    check_all(MODEL LOSS ", schedule: {plateau: {patience: 1, warmup: 10, unit: steps}}" EVAL, list,
+              2);
+}
+
 /* Not finite: never better, and never the best to compare with. */
 TEST(what_is_not_finite_is_never_better)
 {
@@ -88,7 +107,7 @@ TEST(a_plateau_lowers_the_rate)
         { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.4, 0, 0, 1, 0.5 },
         { 1, 0.5, 0, 0, 0, 0.5 },  { 1, 0.5, 0, 0, 1, 0.25 }, { 1, 0.6, 0, 0, 0, 0.25 },
         { 1, 0.6, 0, 0, 0, 0.25 }, { 1, 0.6, 0, 0, 1, 0.2 },  { 1, 0.6, 0, 0, 0, 0.2 },
-        { 1, 0.6, 0, 0, 1, 0.2 },
+        { 1, 0.6, 0, 0, 0, 0.2 }, /* nothing is left to lower */
     };
     check_all(MODEL LOSS ", schedule: {plateau: {patience: 2, factor: 0.5, min: 0.2, metric: "
                          "accuracy}}" EVAL,

@@ -11,19 +11,21 @@
 
 enum { RANKS_MAX = 12 };
 
-/* n 0: one process without ranks. dies: a rank that ends at once; -1: none. */
+/* n 0: one process without ranks. dies: a rank that ends at once, and whom nobody waits for before all others have ended;
+ * -1: none. */
 static ranks_outcome *run_ranks(const ranks_job *j, int n, int dies)
 {
     leat_ranks *ranks = NULL;
     leat_error err;
     const int processes = n ? n : 1;
+    pid_t children[RANKS_MAX];
     ranks_outcome *const all = mmap(NULL, sizeof *all * RANKS_MAX, PROT_READ | PROT_WRITE,
                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(all, MAP_FAILED);
     if (n)
         assert_int_equal(leat_ranks_open(n, &ranks, &err), LEAT_OK);
     for (int r = 0; r < processes; r++)
-        if (fork() == 0) {
+        if ((children[r] = fork()) == 0) {
             if (n && leat_ranks_join(ranks, r, &err) < 0)
                 _exit(1);
             if (r == dies)
@@ -32,8 +34,9 @@ static ranks_outcome *run_ranks(const ranks_job *j, int n, int dies)
             leat_ranks_close(&ranks);
             _exit(0);
         }
-    for (int r = 0, status; r < processes; r++)
-        if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+    for (int i = 1, status; i <= processes; i++)
+        if (waitpid(children[(dies + i) % processes], &status, 0) < 0 || !WIFEXITED(status) ||
+            WEXITSTATUS(status))
             fail_msg("a rank of %d ended with %d", n, status);
     leat_ranks_close(&ranks);
     return all;

@@ -50,6 +50,32 @@ TEST(learns_xor)
     }
 }
 
+/* Seven right values of twelve rows with three values each, in one batch and one in each of seven: a sum of thirds is not exact.
+ * Of zeros the model says no, as long as it is not trained. */
+TEST(equal_hits_are_equal_accuracies)
+{
+    static const char text[] = "train: {model: [dense: 3], loss: binary_cross_entropy}";
+    float x[12] = { 0 }, one[36], apart[36];
+    leat_metrics m[2];
+    leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 1 }, 12);
+    feed.target = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    for (int i = 0; i < 36; i++) {
+        one[i] = i >= 7;
+        apart[i] = i % 3 > 0 || i >= 21;
+    }
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        fixture_must_open(&f, text, &feed);
+        for (int row = 0; i && row < 12; row++)
+            fixture_step(&f, &feed, x, apart + 3 * row, 1, false);
+        if (!i)
+            fixture_step(&f, &feed, x, one, 12, false);
+        m[i] = fixture_metrics(&f);
+        fixture_close(&f);
+    }
+    assert_true(m[0].accuracy == 7.0 / 36 && m[1].accuracy == 7.0 / 36);
+}
+
 /* Bright column at one of four places. */
 TEST(learns_images)
 {

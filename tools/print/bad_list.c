@@ -72,16 +72,21 @@ int leat_bad_list_close(leat_bad_list *list, leat_error *err)
                : LEAT_OK;
 }
 
-void leat_bad_list_print(const char *what, leat_loader *loader)
+void leat_bad_list_print(const char *what, leat_loader *loader, const leat_loader_stats_info *stats)
 {
-    leat_loader_stats_info stats;
+    leat_loader_stats_info own;
     leat_row_error first[SHOWN];
-    leat_loader_stats(loader, &stats);
-    if (stats.n_masked + stats.n_replaced == 0)
+    const uint64_t n_bad = stats->n_masked + stats->n_replaced;
+    if (n_bad == 0)
         return;
-    printf("%sbad records: %s masked, %s replaced; the first:\n", what,
-           leat_figure_count(stats.n_masked).text, leat_figure_count(stats.n_replaced).text);
+    leat_loader_stats(loader, &own);
     const int32_t n = leat_loader_errors(loader, first, SHOWN);
+    const bool is_all = own.n_masked + own.n_replaced == n_bad;
+    printf("%sbad records: %s masked, %s replaced%s\n", what,
+           leat_figure_count(stats->n_masked).text, leat_figure_count(stats->n_replaced).text,
+           is_all ? "; the first:"
+           : n    ? "; the first of rank 0:"
+                  : "");
     for (int32_t i = 0; i < n; i++)
         printf("  batch %lld, row %lld: %s\n", (long long)first[i].batch, (long long)first[i].row,
                leat_terminal_name(first[i].message));

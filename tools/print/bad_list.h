@@ -27,9 +27,10 @@ void leat_bad_list_take(leat_bad_list *list, leat_batch *batch);
 /* Closes; LEAT_E_IO if writing failed. A second call does nothing. */
 int leat_bad_list_close(leat_bad_list *list, leat_error *err);
 
-/* "bad records: 3 masked, 0 replaced" and the first messages; nothing where all were good. what: ""
- * or "eval: ". */
-void leat_bad_list_print(const char *what, leat_loader *loader);
+/* "bad records: 3 masked, 0 replaced" and the loader's first messages; nothing where all were good. what: "" or "eval: ".
+ * stats: of the loader, or with the counts of all ranks. */
+void leat_bad_list_print(const char *what, leat_loader *loader,
+                         const leat_loader_stats_info *stats);
 /* Keys "masked" and "replaced". */
 void leat_bad_list_json(json_t *object, const leat_loader_stats_info *stats);
 

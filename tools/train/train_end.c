@@ -126,7 +126,7 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
         printf("; log in %s", leat_terminal_name(log));
     putchar('\n');
     print_speed(t);
-    leat_bad_list_print("", t->loader);
+    leat_bad_list_print("", t->loader, &t->stats);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
     leat_explain_jpeg(&t->stats);
     if (!print_ranks(t))

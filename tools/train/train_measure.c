@@ -11,7 +11,9 @@
 static leat_train_snapshot snapshot_now(const leat_train_run *run)
 {
     leat_loader_stats_info stats;
-    leat_train_snapshot now = { .busy_ns = run->busy_ns, .samples = run->samples };
+    leat_train_snapshot now = { .busy_ns = run->busy_ns,
+                                .rows = run->rows,
+                                .samples = run->samples };
     leat_loader_stats(run->loader, &stats);
     leat_trainer_so_far(run->trainer, &now.so_far);
     now.wait_ns = stats.wait_ns;
@@ -43,11 +45,13 @@ leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snaps
     const int64_t ns = b.at_ns - a.at_ns;
     *from = b;
     return (leat_train_rate){
-        .samples = b.samples - a.samples,
+        .samples = b.so_far.samples > a.so_far.samples
+                       ? (int64_t)(b.so_far.samples - a.so_far.samples)
+                       : b.samples - a.samples,
         .loss = mean_since(a.so_far.loss, a.so_far.samples, b.so_far.loss, b.so_far.samples),
         .accuracy =
             mean_since(a.so_far.accuracy, a.so_far.samples, b.so_far.accuracy, b.so_far.samples),
-        .samples_per_s = ns > 0 ? (double)(b.samples - a.samples) * 1e9 / (double)ns : NAN,
+        .samples_per_s = ns > 0 ? (double)(b.rows - a.rows) * 1e9 / (double)ns : NAN,
         .idle = run->is_cpu ? 1 - share(b.busy_ns - a.busy_ns, ns) : NAN,
         .wait_share = share(b.wait_ns - a.wait_ns, ns),
     };

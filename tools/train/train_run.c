@@ -71,7 +71,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
         leat_loader_stats_info stats;
         leat_loader_stats(loader, &stats);
         t->eval_bad = stats.n_masked + stats.n_replaced > 0;
-        leat_bad_list_print("eval: ", loader);
+        leat_bad_list_print("eval: ", loader, &stats);
     }
     leat_loader_close(&loader);
     e->has_eval = rc == LEAT_OK;
@@ -261,7 +261,8 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
     }
     t->busy_ns += leat_host_now_ns() - start_ns;
-    t->samples += info.rows;
+    t->rows += info.rows;
+    t->samples += info.rows - info.n_masked;
     t->steps++;
     t->epoch_steps++;
     record(t, info.number);
@@ -369,9 +370,12 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
         rc = stop(t, err);
     if (rc == LEAT_OK)
         rc = leat_train_keep_end(&t->keep, t->steps, err);
-    rc = leat_ranks_agree(t->ranks, rc, NULL, err);
-    leat_progress_fini(&t->progress);
     leat_loader_stats(t->loader, &t->stats);
+    uint64_t bad[] = { t->stats.n_masked, t->stats.n_replaced };
+    rc = leat_ranks_total(t->ranks, rc, bad, 2, err);
+    t->stats.n_masked = bad[0];
+    t->stats.n_replaced = bad[1];
+    leat_progress_fini(&t->progress);
     free(t->times);
     t->times = NULL;
     return rc;

@@ -109,12 +109,12 @@ typedef struct leat_train_run leat_train_run;
 
 /* Where an interval begins. */
 typedef struct leat_train_snapshot {
-    int64_t at_ns, busy_ns, wait_ns, samples;
+    int64_t at_ns, busy_ns, wait_ns, rows, samples;
     leat_metrics so_far; /* as leat_trainer_so_far() */
 } leat_train_snapshot;
 
 typedef struct leat_train_rate {
-    int64_t samples;
+    int64_t samples;       /* that are not masked; on the CPU of all ranks */
     double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
     double samples_per_s;
     double idle;       /* share of the time without a step; NaN likewise */
@@ -233,9 +233,9 @@ struct leat_train_run {
         unmeasured; /* first steps of the epoch that its meter leaves out, because they were recorded */
     bool eval_bad; /* already reported */
     leat_train_first first_epoch;
-    bool is_cpu;     /* a step is done when its call returns */
-    int64_t busy_ns; /* in these calls */
-    int64_t samples; /* given to the trainer */
+    bool is_cpu;           /* a step is done when its call returns */
+    int64_t busy_ns;       /* in these calls */
+    int64_t rows, samples; /* given to the trainer; of them not masked */
     leat_train_snapshot shown,
         logged; /* since the last drawing of the progress line; the last line of the log */
     leat_progress progress;

@@ -373,7 +373,7 @@ LEAT_HOST_DEVICE void leat_train_unit_block(const leat_train_update_args *a,
     } else if (at->phase < LEAT_TREE_PHASES) {
         leat_train_tree(sums + at->thread, at);
     } else {
-        const float shorter = (float)(1 / (sqrt(sums[0]) + 1e-7));
+        const float shorter = (float)(1 / fmax(sqrt(sums[0]), 1e-7));
         for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
             a->grad[i] *= shorter;
     }

@@ -133,12 +133,13 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     if (d->stop.on)
         leat_patience_take(&d->stop, metrics, at);
     out->stop = leat_patience_is_over(&d->stop);
-    if (d->plateau) {
+    if (d->plateau)
         leat_patience_take(d->plateau, metrics, at);
-        out->lowered = leat_patience_is_over(d->plateau);
-    }
-    if (out->lowered)
+    if (d->plateau && leat_patience_is_over(d->plateau)) {
+        const double before = leat_trainer_rate(trainer);
         leat_patience_again(d->plateau);
+        out->lowered = leat_trainer_rate(trainer) < before; /* not at its `min`, nor in a warm-up */
+    }
     d->at = at;
     return LEAT_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "patience.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -34,12 +35,14 @@ void leat_patience_reset(leat_patience *p)
     p->waited = p->again = 0;
 }
 
+/* A gain of min_delta is none: 0.4 - 0.35 is above 0.05 in doubles alone. */
 static bool is_better(const leat_patience *p, double value)
 {
     if (!isfinite(value) || p->best_at < 0)
         return isfinite(value);
-    return p->metric == LEAT_METRIC_LOSS ? value < p->best - p->min_delta
-                                         : value > p->best + p->min_delta;
+    const double gain = p->metric == LEAT_METRIC_LOSS ? p->best - value : value - p->best;
+    const double rounding = 4 * DBL_EPSILON * (fabs(value) + fabs(p->best));
+    return gain > p->min_delta + (p->min_delta > 0 ? rounding : 0);
 }
 
 bool leat_patience_take(leat_patience *p, const leat_metrics *metrics, int64_t at)

@@ -4,7 +4,7 @@
  * 2 and more are matrices G of [out, all other dims], whose averaged gradient is replaced by the nearest
  * orthogonal matrix, about:
  *   v = momentum * v + (1 - momentum) * g; d = nesterov ? momentum * v + (1 - momentum) * g : v
- *   X = d / |d|; `iterations` times: A = X Xᵀ, X = 3.4445 X - 4.7750 A X + 2.0315 A² X
+ *   X = d / max(|d|, 1e-7); `iterations` times: A = X Xᵀ, X = 3.4445 X - 4.7750 A X + 2.0315 A² X
  *   w -= learning_rate * weight_decay * w; w -= learning_rate * sqrt(max(1, out / others)) * X
  * All other parameters are updated by adamw with learning_rate * vector_rate. Matrices are computed in
  * float32. The first and the last layer are matrices like all others. */
@@ -116,7 +116,7 @@ static void update_matrix(const void *opts, const leat_update *u, float *weight,
     const tall t = tall_of(rows, columns);
     float *x = scratch, *y = x + t.rows * t.columns, *a = y + t.rows * t.columns;
     const double squares = momentum(o, u, grad, states[0], rows, columns, &t, x);
-    const float shorter = (float)(1 / (sqrt(squares) + 1e-7));
+    const float shorter = (float)(1 / fmax(sqrt(squares), 1e-7));
     const double wide = columns > rows ? sqrt((double)columns / (double)rows) : 1;
     const float rate = (float)(u->learning_rate * wide);
     const float kept = 1 - (float)(u->learning_rate * (double)u->weight_decay);

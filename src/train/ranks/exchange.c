@@ -228,6 +228,17 @@ int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t byt
     return rc;
 }
 
+int leat_ranks_total(leat_ranks *ranks, int rc, uint64_t *counts, int32_t n, leat_error *err)
+{
+    if (ranks && (!counts || n < 0))
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_ranks_total: counts must be given");
+    rc = leat_ranks_gather(ranks, rc, counts, (size_t)n * sizeof *counts, err);
+    for (int32_t r = 0; ranks && rc == LEAT_OK && r < ranks->n; r++)
+        for (int32_t i = 0; i < n; i++)
+            counts[i] = (r ? counts[i] : 0) + ((const uint64_t *)leat_ranks_from(ranks, r))[i];
+    return rc;
+}
+
 int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err)
 {
     return ranks ? gather(ranks, rc, flag, NULL, 0, 0, err) : rc;

@@ -9,6 +9,7 @@
  * the others are alive: one that was killed cannot say so. */
 #include <errno.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,18 +50,21 @@ static bool has_put(const member *m, unsigned piece)
     return (int)(atomic_load_explicit(&m->pieces, memory_order_acquire) - piece) >= 0;
 }
 
-/* A child that has ended is there until somebody waits for it, which is not done here. */
+/* A process that has ended is there for kill() until its parent, which may be any program, has waited for it; its pidfd
+ * says so at once. */
 static bool is_gone(const member *m)
 {
     const int pid = atomic_load(&m->pid);
-    siginfo_t ended = { 0 };
     if (atomic_load(&m->left))
         return true;
     if (!pid)
         return false;
-    return (kill(pid, 0) < 0 && errno == ESRCH) ||
-           (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            ended.si_pid == pid);
+    struct pollfd of = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+    if (of.fd < 0) /* also where pidfds are not allowed */
+        return kill(pid, 0) < 0 && errno == ESRCH;
+    const bool ended = poll(&of, 1, 0) > 0;
+    close(of.fd);
+    return ended;
 }
 
 /* A rank that will not put the piece; -1: none is known. Any rank: one that was killed is seen first by its parent, which
