@@ -363,6 +363,24 @@ TEST(an_input_is_written_to_behind_the_last_read)
     expect_success(shell("$L convert npy im/a.npy -o w -q && rm -r im w-*"));
 }
 
+TEST(a_signal_comes_behind_the_last_read)
+{
+    static const char *const arguments[] = {
+        "npy " SOURCE_DIR "/tests/golden/arrays/be_f8.npy",
+        "npy " SOURCE_DIR "/tests/golden/arrays/be_f8.npy --part 1/1",
+        "tfrecord new-00000-of-00009.tfrecord",
+    };
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        expect_failure(
+            shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+                  " LEAT_FAULT_CALLS=' fsync ' LEAT_FAULT_AT=3 LEAT_FAULT_SIGNAL=2 $L convert %s "
+                  "-o w -q",
+                  arguments[i]),
+            130, "stopped by a signal; nothing was left behind");
+        assert_int_equal(count_files("w-*") + count_files(".w.part*"), 0);
+    }
+}
+
 #define REPLACE_BY(cp) "for f in in-*.tfrecord; do " cp " $f moved && mv moved $f; done; touch go"
 #define REPLACE        REPLACE_BY("cp")
 

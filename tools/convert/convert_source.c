@@ -255,7 +255,7 @@ static int write_batch(struct job *job, leat_batch *batch, int64_t from, int64_t
     for (int64_t r = from > at ? from - at : 0; r < end && rc == LEAT_OK; r++)
         rc = write_row(job, batch, r, err);
     if (rc == LEAT_OK && leat_signals_caught())
-        rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+        rc = leat_file_set_fail_canceled(err);
     return rc;
 }
 

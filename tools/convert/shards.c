@@ -89,11 +89,6 @@ static bool is_stopped(const struct job *job, size_t position)
     return position >= atomic_load(&job->stop);
 }
 
-static int fail_canceled(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
-}
-
 /* --- writing -----------------------------------------------------------------------------------*/
 
 /* Waits until everything before the task is written. False: the job stopped before. */
@@ -281,7 +276,7 @@ static void run_task(struct worker *worker, struct task *task)
     worker->used = 0;
     for (size_t p = task->first; p < task->end; p++) {
         if (leat_signals_caught()) {
-            fail_canceled(&err);
+            leat_file_set_fail_canceled(&err);
             stop_at(job, 0, &err);
         }
         if (is_stopped(job, p))
@@ -431,7 +426,7 @@ static int run_job(struct job *job, leat_error *err)
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
     if (leat_signals_caught())
-        return fail_canceled(err);
+        return leat_file_set_fail_canceled(err);
     if (is_stopped(job, job->n)) {
         *err = job->error;
         return err->code;
