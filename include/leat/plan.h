@@ -64,9 +64,11 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 /* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the only feature of a
  * CSV file with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
-/* When a file of the source last changed, ns since 1970; asks the file system about each. INT64_MAX: one that the source
- * has open was changed since it was opened. 0: unknown, there are none, or one is gone. */
+/* When a file of the source last changed, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
+ * is gone or was changed since the source opened it. */
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
+/* A digest of the sizes and times of change of these files, to compare with a later one; 0 as above. */
+LEAT_API uint64_t leat_plan_stamp(const leat_plan *plan);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
  * no full stop; NULL past the end. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);

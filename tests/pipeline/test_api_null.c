@@ -248,6 +248,7 @@ TEST(loaders)
     leat_loader_cancel(NULL);
     assert_null(leat_plan_class(NULL, 0));
     assert_int_equal(leat_plan_changed_ns(NULL), 0);
+    assert_int_equal(leat_plan_stamp(NULL), 0);
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_stream_follow(NULL, NULL));

@@ -312,46 +312,73 @@ TEST(parts_of_tfrecord_files_that_do_not_fit)
 }
 
 /* An input is written in place when all of it has been read: some records may have been of one state and some of the other.
- * The conversion waits before it syncs its shard. */
+ * The conversion waits before it syncs its shard. A file that was left out may change. */
 TEST(an_input_is_written_to_behind_the_last_read)
 {
+#define WRITE(file) "printf x | dd bs=1 seek=300 conv=notrunc of=" file " 2>/dev/null; "
     static const struct {
-        const char *arguments, *file;
-        int sync; /* the call of fsync() that is the shard's */
-        const char *says;
+        const char *arguments, *change;
+        int sync;         /* the call of fsync() that is the shard's */
+        const char *says; /* NULL: the set is written */
     } cases[] = {
-        { "npy im/a.npy", "im/a.npy", 3,
+        { "npy im/a.npy", WRITE("im/a.npy"), 3,
           "command line: a file of the source was changed while it was read: convert again" },
-        { "config im/c.yaml", "im/c.csv", 3,
+        { "config im/c.yaml", WRITE("im/c.csv"), 3,
           "im/c.yaml: a file of the source was changed while it was read: convert again" },
-        { "tfrecord im/t.tfrecord", "im/t.tfrecord", 3,
+        { "tfrecord im/t.tfrecord", WRITE("im/t.tfrecord"), 3,
           "im/t.tfrecord was changed or replaced while it was read: convert again" },
-        { "images im/i", "im/i/circle/circle-0000004.jpg", 5,
+        { "images im/i", WRITE("im/i/circle/circle-0000004.jpg"), 5,
           "im/i/circle/circle-0000004.jpg has changed since it was read: convert again" },
-        { "images im/i --part 1/1", "im/i/circle/circle-0000004.jpg", 5,
+        { "images im/i --part 1/1", WRITE("im/i/circle/circle-0000004.jpg"), 5,
           "im/i/circle/circle-0000004.jpg has changed since it was read: convert again" },
+        { "images im/left --skip-bad", WRITE("im/left/a/log.txt") WRITE("im/left/a/cut.jpg"), 5,
+          NULL },
+        { "images im/i", "rm im/i/circle/circle-0000004.jpg; ", 5,
+          "im/i/circle/circle-0000004.jpg was read and is gone now: convert again" },
     };
     expect_success(shell("$L synth im/i --n 6 --size 8 --classes 2 -q && "
                          "cp " SOURCE_DIR "/tests/golden/arrays/be_f8.npy im/a.npy && "
                          "cp new-00000-of-00009.tfrecord im/t.tfrecord && "
                          "seq 100 >im/c.csv && echo 'source: {csv: {files: im/c.csv, header: "
                          "false, features: {x: 0}}}' "
-                         ">im/c.yaml && "
+                         ">im/c.yaml && mkdir -p im/left/a && cp im/i/circle/*.jpg im/left/a && "
+                         "echo log >im/left/a/log.txt && "
+                         "head -c 20 im/i/circle/circle-0000004.jpg >im/left/a/cut.jpg && "
                          "find im -type f -exec touch -d '1 hour ago' {} +"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        expect_failure(
-            shell(
-                "(for i in $(seq 1000); do [ -e go.waits ] && break; sleep 0.02; done; printf x | "
-                "dd bs=1 seek=300 conv=notrunc of=%s 2>/dev/null; touch go) & "
-                "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
-                " LEAT_FAULT_CALLS=' fsync ' LEAT_FAULT_AT=%d LEAT_FAULT_UNTIL=go $L convert %s "
-                "-o w -q",
-                cases[i].file, cases[i].sync, cases[i].arguments),
-            1, cases[i].says);
-        assert_int_equal(count_files("w-*") + count_files(".w.part*"), 0);
-        expect_success(shell("rm go go.waits"));
+        const int rc = shell(
+            "(for i in $(seq 1000); do [ -e go.waits ] && break; sleep 0.02; done; %stouch go) & "
+            "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+            " LEAT_FAULT_CALLS=' fsync ' LEAT_FAULT_AT=%d LEAT_FAULT_UNTIL=go $L convert %s "
+            "-o w -q",
+            cases[i].change, cases[i].sync, cases[i].arguments);
+        if (cases[i].says)
+            expect_failure(rc, 1, cases[i].says);
+        else
+            expect_success(rc);
+        assert_int_equal(count_files("w-*") > 0, !cases[i].says);
+        assert_int_equal(count_files(".w.part*"), 0);
+        expect_success(shell("rm go go.waits && rm -f w-*"));
     }
     expect_success(shell("$L convert npy im/a.npy -o w -q && rm -r im w-*"));
+}
+
+TEST(a_signal_comes_behind_the_last_read)
+{
+    static const char *const arguments[] = {
+        "npy " SOURCE_DIR "/tests/golden/arrays/be_f8.npy",
+        "npy " SOURCE_DIR "/tests/golden/arrays/be_f8.npy --part 1/1",
+        "tfrecord new-00000-of-00009.tfrecord",
+    };
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        expect_failure(
+            shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+                  " LEAT_FAULT_CALLS=' fsync ' LEAT_FAULT_AT=3 LEAT_FAULT_SIGNAL=2 $L convert %s "
+                  "-o w -q",
+                  arguments[i]),
+            130, "stopped by a signal; nothing was left behind");
+        assert_int_equal(count_files("w-*") + count_files(".w.part*"), 0);
+    }
 }
 
 #define REPLACE_BY(cp) "for f in in-*.tfrecord; do " cp " $f moved && mv moved $f; done; touch go"

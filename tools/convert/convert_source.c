@@ -27,7 +27,7 @@ struct job {
     const leat_convert *c;
     leat_plan *plan;
     leat_loader *loader;
-    int64_t changed_ns; /* when the files had last changed when they were opened */
+    uint64_t stamp; /* of the files when they were opened */
     leat_example_builder *builder;
     int64_t *numbers; /* int32 and uint8 values of one record; the builder borrows them */
     leat_progress progress;
@@ -176,7 +176,7 @@ static int open_plan(struct job *job, leat_error *err)
         (rc = leat_config_set_as(config, "engine.ranks=1", origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
-    job->changed_ns = leat_plan_changed_ns(job->plan);
+    job->stamp = leat_plan_stamp(job->plan);
     if (rc >= 0)
         rc = check_apart(job, config, err);
     if (rc >= 0 && leat_plan_get_info(job->plan)->n_samples < 0)
@@ -255,7 +255,7 @@ static int write_batch(struct job *job, leat_batch *batch, int64_t from, int64_t
     for (int64_t r = from > at ? from - at : 0; r < end && rc == LEAT_OK; r++)
         rc = write_row(job, batch, r, err);
     if (rc == LEAT_OK && leat_signals_caught())
-        rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+        rc = leat_file_set_fail_canceled(err);
     return rc;
 }
 
@@ -308,8 +308,7 @@ static int label(struct job *job, leat_error *err)
 /* Readers look at a file now and then only: this is the last look. */
 static int check_unchanged(const struct job *job, leat_error *err)
 {
-    const int64_t now = leat_plan_changed_ns(job->plan);
-    return now == job->changed_ns && now != INT64_MAX
+    return job->stamp && leat_plan_stamp(job->plan) == job->stamp
                ? LEAT_OK
                : leat_fail(err, LEAT_E_DATA,
                            "%s: a file of the source was changed while it was read: convert again",

@@ -58,7 +58,7 @@ static int take_file(struct job *job, size_t file, unsigned flags, leat_error *e
             rc = leat_record_shards_write(&job->shards, record, size, err);
         n++;
         if (leat_signals_caught())
-            rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+            rc = leat_file_set_fail_canceled(err);
     }
     leat_tfrecord_reader_close(&reader);
     if (rc == LEAT_OK && read != LEAT_FORMAT_END)

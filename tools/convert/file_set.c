@@ -113,6 +113,11 @@ int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_for
     return leat_fail(err, code, "%.*s%s", parent, set->prefix, inner.message + n + 1);
 }
 
+int leat_file_set_fail_canceled(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+}
+
 /* --- the folder and its lock --------------------------------------------------------------------- */
 
 /* A folder that another user made could hold links of theirs. */

@@ -82,6 +82,8 @@ char *leat_file_set_part(const leat_file_set *set, const char *name);
 
 /* An error of a file that is being written, with its final name in place of its path. */
 int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_format_error *from);
+/* The error of a conversion that a signal stops: LEAT_E_CANCELED. */
+int leat_file_set_fail_canceled(leat_error *err);
 
 /* All files are complete and on disk: gives them their names in place of the old ones. After an error they are kept
  * in the folder; the text says where and how to go on. */
@@ -247,7 +249,8 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 /* Ends the last shard: all are on disk then, and the inputs are read. LEAT_E_DATA: of `total` records not all were
  * written. */
 int leat_record_shards_end(leat_record_shards *s, leat_error *err);
-/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names. */
+/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
+ * LEAT_E_CANCELED: a signal came before. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Ends the line of a report: "; classes in PREFIX-labels.txt" */
 void leat_record_shards_print_labels(const leat_record_shards *s);

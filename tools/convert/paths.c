@@ -121,11 +121,12 @@ int leat_paths_check(const leat_paths *paths, leat_error *err)
 
 uint64_t leat_paths_stamp(int folder, const char *path)
 {
-    struct stat status = { .st_size = 0 };
-    fstatat(folder, path, &status, 0);
+    struct stat status;
+    if (fstatat(folder, path, &status, 0) < 0)
+        return 0;
     const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
                                (uint64_t)status.st_mtim.tv_nsec };
-    return XXH3_64bits(facts, sizeof facts);
+    return XXH3_64bits(facts, sizeof facts) | 1;
 }
 
 int leat_paths_once(leat_paths *paths, leat_error *err)

@@ -27,7 +27,8 @@ int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, bool
  * LEAT_E_DATA or LEAT_E_NOMEM. */
 int leat_paths_check(const leat_paths *paths, leat_error *err);
 /* A digest of what tells that a file is written to, its size and the time of its last change; its number, which tells that
- * it is another one, is not always the same over FUSE. folder: which the path starts from, or AT_FDCWD */
+ * it is another one, is not always the same over FUSE. It is odd, or 0: the file cannot be found. folder: which the path
+ * starts from, or AT_FDCWD */
 uint64_t leat_paths_stamp(int folder, const char *path);
 /* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
 int leat_paths_once(leat_paths *paths, leat_error *err);

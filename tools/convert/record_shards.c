@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 static int open_names(leat_record_shards *s, leat_error *err)
 {
@@ -165,6 +166,8 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .records = s->records,
                                             .total = s->total };
     int rc;
+    if (leat_signals_caught()) /* since the last record; the last look at the inputs may take long */
+        return leat_file_set_fail_canceled(err);
     if (s->part.of)
         return leat_convert_part_keep(&s->set, &about, &s->manifest, err);
     if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||

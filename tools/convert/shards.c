@@ -26,6 +26,7 @@
 #include "signals.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
+enum { LEFT_OUT = 2 }; /* in place of a stamp */
 
 struct shard {
     size_t first, end;            /* positions */
@@ -40,7 +41,8 @@ struct job {
     int folder;                         /* [const] */
     size_t n;                           /* [const] positions */
     struct shard *shards;
-    uint64_t *stamps; /* of the files before they were read, by position [whose task it is] */
+    uint64_t
+        *stamps; /* of the files before they were read, by position; LEFT_OUT [whose task it is] */
     bool
         looks; /* all are read: the workers only look whether they have changed [const while they run] */
     leat_shard_commits *commits;
@@ -85,11 +87,6 @@ static void stop_at(struct job *job, size_t position, const leat_error *err)
 static bool is_stopped(const struct job *job, size_t position)
 {
     return position >= atomic_load(&job->stop);
-}
-
-static int fail_canceled(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
 }
 
 /* --- writing -----------------------------------------------------------------------------------*/
@@ -200,7 +197,8 @@ static uint64_t stamp_of(const struct job *job, size_t position)
     return leat_paths_stamp(job->folder, o->scan->files[file].path);
 }
 
-/* Files that were written to may be half old and half new in their records, and the set of two states of the data. */
+/* Files that were written to may be half old and half new in their records, and the set of two states of the data.
+ * Those that were left out are in no record. */
 static void look_at(struct job *job, const struct task *task)
 {
     const leat_shards_options *const o = job->options;
@@ -208,11 +206,12 @@ static void look_at(struct job *job, const struct task *task)
     char place[512];
     for (size_t p = task->first; p < task->end && !leat_signals_caught(); p++) {
         const size_t file = o->order ? o->order[p] : p;
-        if (stamp_of(job, p) == job->stamps[p])
+        const uint64_t was = job->stamps[p], now = was == LEFT_OUT ? was : stamp_of(job, p);
+        if (now == was)
             continue;
         leat_scan_place(o->scan, file, place, sizeof place);
-        leat_fail(&err, LEAT_E_DATA, "%s%s has changed since it was read: convert again", place,
-                  o->scan->files[file].path);
+        leat_fail(&err, LEAT_E_DATA, "%s%s %s: convert again", place, o->scan->files[file].path,
+                  now ? "has changed since it was read" : "was read and is gone now");
         stop_at(job, p, &err);
         return;
     }
@@ -237,6 +236,7 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
         worker->bytes_in += bytes_in;
         rc = keep_record(worker, record, size, err);
     } else if (rc == LEAT_E_DATA && (o->how->skip_bad || (no_image && !o->scan->given))) {
+        job->stamps[position] = LEFT_OUT;
         rc = skip_file(job, position, err->message, err);
     } else {
         const leat_error inner = *err;
@@ -276,7 +276,7 @@ static void run_task(struct worker *worker, struct task *task)
     worker->used = 0;
     for (size_t p = task->first; p < task->end; p++) {
         if (leat_signals_caught()) {
-            fail_canceled(&err);
+            leat_file_set_fail_canceled(&err);
             stop_at(job, 0, &err);
         }
         if (is_stopped(job, p))
@@ -426,7 +426,7 @@ static int run_job(struct job *job, leat_error *err)
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
     if (leat_signals_caught())
-        return fail_canceled(err);
+        return leat_file_set_fail_canceled(err);
     if (is_stopped(job, job->n)) {
         *err = job->error;
         return err->code;

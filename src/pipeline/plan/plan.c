@@ -85,13 +85,23 @@ const char *leat_plan_class(const leat_plan *plan, int32_t i)
                                                                             : NULL;
 }
 
-int64_t leat_plan_changed_ns(const leat_plan *plan)
+static leat_file_watch_stamp stamp_of(const leat_plan *plan)
 {
     leat_file_watch_stamp stamp = { 0 };
     const leat_source *const source = plan ? plan->source : NULL;
-    const int rc = source && source->table->stamp ? source->table->stamp(source, &stamp, NULL)
-                                                  : LEAT_E_UNSUPPORTED;
-    return rc == LEAT_OK ? stamp.newest_ns : rc == LEAT_E_DATA ? INT64_MAX : 0;
+    return source && source->table->stamp && source->table->stamp(source, &stamp, NULL) == LEAT_OK
+               ? stamp
+               : (leat_file_watch_stamp){ 0 };
+}
+
+int64_t leat_plan_changed_ns(const leat_plan *plan)
+{
+    return stamp_of(plan).newest_ns;
+}
+
+uint64_t leat_plan_stamp(const leat_plan *plan)
+{
+    return stamp_of(plan).digest;
 }
 
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)

@@ -419,25 +419,24 @@ static int check_replaced(const leat_tfrecord_source *source, leat_error *err)
     return LEAT_OK;
 }
 
+/* Files that take turns are not opened for it: they may be millions. */
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < source->n_shards; i++) {
-        leat_tfrecord_shard *const s = &source->shards[i];
+        const leat_tfrecord_shard *const s = &source->shards[i];
+        const leat_file_watch_id *const id = &s->file.watch.id;
+        const bool is_open = leat_tfrecord_shard_opened(s), stays = is_open && !s->file.files;
         struct stat status;
-        int fd = -1, rc = LEAT_OK;
-        const bool is_open = leat_tfrecord_shard_opened(s);
-        if (is_open && (rc = leat_open_file_claim(&s->file, &fd, err)) < 0)
-            return rc;
-        if (is_open)
-            rc = leat_file_watch_same(&s->file.watch.id, fd, s->path, err);
-        if (rc == LEAT_OK && (is_open ? fstat(fd, &status) : stat(s->path, &status)) < 0)
-            rc = leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
-        if (is_open)
-            leat_open_file_release(&s->file);
-        if (rc < 0)
-            return rc;
+        if ((stays ? fstat(s->file.fd, &status) : stat(s->path, &status)) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
+        const leat_file_watch_id now = leat_file_watch_id_in(&status);
+        if (is_open && (now.bytes != id->bytes || now.mtime_ns != id->mtime_ns ||
+                        status.st_ino != s->file.inode))
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: the file was changed while it was in use; open the data again",
+                             s->path);
         leat_file_watch_stamp_add(out, &status);
     }
     return LEAT_OK;

@@ -268,6 +268,27 @@ TEST(errors_of_opening_again)
         }
 }
 
+/* Nor does the stamp need any: it opens no file. */
+TEST(a_stamp_opens_no_file)
+{
+    leat_plan *plan = plan_of("part-*.tfrecord", "threads: 2", "");
+    leat_open_files_fault = (leat_open_files_faults){ EMFILE, 1 };
+    const uint64_t stamp = leat_plan_stamp(plan);
+    char path[100], saved[100];
+    snprintf(path, sizeof path, "%s", in_folder("part-17.tfrecord"));
+    snprintf(saved, sizeof saved, "%s", in_folder("saved"));
+    assert_true(stamp != 0 && leat_plan_stamp(plan) == stamp);
+    for (int what = VANISH; what <= BECOME_FOLDER; what++) {
+        apply_change((change)what, path, saved);
+        assert_int_equal(leat_plan_stamp(plan), 0);
+        remove(path);
+        assert_int_equal(rename(saved, path), 0);
+    }
+    assert_true(leat_plan_stamp(plan) == stamp);
+    leat_open_files_fault = (leat_open_files_faults){ 0 };
+    leat_plan_close(&plan);
+}
+
 /* A read that fails before it claims its file releases nothing. */
 TEST(a_read_of_another_size_claims_no_file)
 {

@@ -4,6 +4,7 @@
  * be open; of a long one only the files are opened whose records are needed; a file that is not what the manifest says is
  * told by its name. The last tests run with a hard limit of LIMIT open files. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -191,6 +192,24 @@ TEST(files_are_opened_when_they_are_needed)
     assert_int_equal(run(plan, &n_bad, &err), LEAT_E_END);
     leat_plan_close(&plan);
     assert_int_equal(n_descriptors(), before);
+}
+
+/* A file that nobody has opened gets an older time, as that of a copy may be. */
+TEST(an_older_file_is_another_stamp)
+{
+    const struct timespec times[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    leat_plan *plan = plan_of("long-manifest.json", "threads: 2", "");
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
+    const int64_t changed_ns = leat_plan_changed_ns(plan);
+    const uint64_t stamp = leat_plan_stamp(plan);
+    size_t i = 0;
+    while (leat_tfrecord_shard_opened(&source->shards[i]))
+        assert_true(++i < source->n_shards);
+    assert_true(leat_plan_stamp(plan) == stamp && stamp != 0);
+    assert_int_equal(utimensat(AT_FDCWD, source->shards[i].path, times, 0), 0);
+    assert_true(leat_plan_stamp(plan) != stamp);
+    assert_true(leat_plan_changed_ns(plan) == changed_ns);
+    leat_plan_close(&plan);
 }
 
 /* A set that is made anew has a new manifest. */
