@@ -114,7 +114,7 @@ typedef struct leat_work_row {
       "the job is as fast as the step alone, in which the device waits for kernels to be "         \
       "launched; or batches are small, and the host's calls for copies and kernels take turns")    \
     X(SYNC_BOUND, "sync-bound", 13, STEP, WARN, "the host stops to wait for results",              \
-      "The device waits while the host waits for its results.",                                    \
+      "The host often waits for a result, and then the device waits for the host.",                \
       "the job is as fast as the step alone, in which the device waits while the host waits for "  \
       "results (train.sync_every)")                                                                \
     X(SHARED_CORES, "shared-cores", 14, SHARED, WARN, "loader and training share the cores",       \

@@ -49,8 +49,8 @@ TEST(a_change_says_what_else_it_changes)
     assert_non_null(strstr(text, "  4. Title (the order is less random): +50 %, tried"));
 }
 
-/* No bare gain where the runs or the prediction include none, or there were two runs; in full and in one line. */
-TEST(a_gain_that_is_not_sure_is_a_range)
+/* No bare gain where the runs or the prediction include none; in full and in one line. Else the range stands behind it. */
+TEST(a_gain_that_may_be_none_is_a_range)
 {
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
@@ -69,16 +69,17 @@ TEST(a_gain_that_is_not_sure_is_a_range)
     strcpy(r.suggestions[3].set[0], "pipeline[2]+=cache");
     const char *text = screen_of("x.yaml", NULL);
     assert_non_null(strstr(text, "  1. Title: +25 % samples/s, tried in short runs\n"));
+    assert_non_null(strstr(text, "+18 % to +56 % in single"));
     assert_non_null(strstr(text, "  2. Title: -18 % to +56 % samples/s, tried in short runs that "
                                  "disagree\n"));
     assert_non_null(strstr(text, "  3. Title: 0.82 to 2.5 times the samples/s, only predicted"));
     assert_non_null(strstr(text, "  4. Title: -18 % to +56 %, tried in short runs that disagree:\n"
                                  "     pipeline[2]+=cache\n"));
-    assert_non_null(strstr(text, "  5. Title: +18 % to +56 %, tried in too few short runs"));
+    assert_non_null(strstr(text, "  5. Title: +25 %, tried in too few short runs"));
     assert_null(strstr(strstr(text, "  2. Title"), "ms per step"));
     r.suggestions[3].n_set = 2;
     text = screen_of("x.yaml", NULL);
-    assert_non_null(strstr(text, "disagree; what to write:\n     --json FILE\n"));
+    assert_non_null(strstr(text, "disagree; the edit is in\n     --json FILE\n"));
 }
 
 /* The rest of the result stands. */

@@ -58,10 +58,16 @@ static const char *range_text(const leat_doctor_suggestion *s, char text[80])
     return text;
 }
 
-/* "+31 %"; of a change that is not sure its range. */
+/* A change that may gain nothing has a range only. */
+static bool has_gain(const leat_doctor_suggestion *s)
+{
+    return leat_doctor_is_sure(s) || s->gain_low > 0;
+}
+
+/* "+31 %"; or a range. */
 static const char *gain_or_range_text(const leat_doctor_suggestion *s, char text[80])
 {
-    return leat_doctor_is_sure(s) ? gain_text(leat_doctor_gain(s), text) : range_text(s, text);
+    return has_gain(s) ? gain_text(leat_doctor_gain(s), text) : range_text(s, text);
 }
 
 /* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
@@ -100,14 +106,13 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     leat_files_append(line, sizeof line, ", %s -> %s samples/s",
                       leat_figure_rate(r->samples_per_s.value).text,
                       leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
-    if (s->not_tried[0] && s->gain_low < s->gain_high)
-        leat_files_append(line, sizeof line, "; likely %s", range_text(s, text));
     if (s->is_verified)
         leat_files_append(line, sizeof line, " (predicted: %s)", gain_text(s->gain, text));
-    leat_terminal_put(to, INDENT, INDENT, "%s", line);
-    if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high)
-        leat_terminal_put(to, INDENT, INDENT, "beside other programs: %s in single rounds",
+    else if (s->gain_low < s->gain_high)
+        leat_files_append(line, sizeof line,
+                          s->not_tried[0] ? "; likely %s" : "; %s in single runs",
                           range_text(s, text));
+    leat_terminal_put(to, INDENT, INDENT, "%s", line);
     if (s->is_verified)
         say_drift(to, s, r);
 }
@@ -148,7 +153,7 @@ static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[80], differs[40], what[LEAT_DOCTOR_MAX_SETTING + 8] = "; what to write: --json FILE";
+    char gain[80], differs[40], what[LEAT_DOCTOR_MAX_SETTING + 8] = "; the edit is in --json FILE";
     if (!s->n_set)
         what[0] = 0;
     else if (s->n_set == 1)
@@ -166,11 +171,10 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     gain_or_range_text(s, text);
     leat_terminal_put(
         to, 2, INDENT, "%d. %s%s: %s%s, %s%s%s", number, s->title, differs_text(s, differs), text,
-        (leat_doctor_is_sure(s) ? leat_doctor_gain(s) : s->gain_high) < 1 ? " samples/s"
-                                                                          : " the samples/s",
+        (has_gain(s) ? leat_doctor_gain(s) : s->gain_high) < 1 ? " samples/s" : " the samples/s",
         how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
         s->is_verified ? "" : s->not_tried);
-    if (leat_doctor_is_sure(s))
+    if (has_gain(s))
         print_gain(to, s, r);
     if (s->not_verified[0])
         leat_terminal_put(to, INDENT, INDENT, "not verified: %s", s->not_verified);

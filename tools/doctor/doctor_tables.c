@@ -20,7 +20,7 @@ static const char *as_step(const leat_doctor_result *r, double ms, char text[32]
     leat_doctor_ms_text(r->measured_step_ms, step);
     const char *const point = strchr(step, '.');
     const int decimals = point ? (int)strlen(point + 1) : 0;
-    if (ms * pow(10, decimals) >= 10 || decimals == 0)
+    if (ms * pow(10, decimals) >= 10)
         snprintf(text, 32, "%.*f", decimals, ms);
     else
         snprintf(text, 32, "%.2g", ms);

@@ -36,6 +36,13 @@ static bool is_unsure(const json_t *change)
     return json_is_false(json_object_get(change, "sure"));
 }
 
+static bool may_gain_nothing(const json_t *change)
+{
+    double low, high;
+    leat_fields_interval(change, "gain_range", &low, &high);
+    return is_unsure(change) && !(low > 0);
+}
+
 /* As measured; false if it was not verified, or there is none. */
 static bool gains_too_little(const json_t *change)
 {
@@ -45,15 +52,13 @@ static bool gains_too_little(const json_t *change)
 /* Whether a gain is measured, or how else it is known. */
 static const char *how_known(const json_t *json, const json_t *change)
 {
-    double low, high;
-    leat_fields_interval(change, "gain_range", &low, &high);
     if (leat_fields_number(change, "verified_step_ms") > 0)
         return leat_fields_true(json, "simulated") ? "measured (simulated device)" : "measured";
     if (leat_fields_text(change, "not_tried"))
         return "only predicted, not tried";
-    return !is_unsure(change) ? "tried in short runs"
-           : low > 0          ? "tried in too few short runs"
-                              : "tried in short runs that disagree";
+    return !is_unsure(change)         ? "tried in short runs"
+           : may_gain_nothing(change) ? "tried in short runs that disagree"
+                                      : "tried in too few short runs";
 }
 
 static void say_range(const json_t *change, const char *before, char *text, size_t size)
@@ -82,7 +87,7 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
         return;
     snprintf(gain, size, "%s%s%.60s: ", how_known(json, from), why ? ", because " : "",
              why ? why : "");
-    if (is_unsure(from)) {
+    if (may_gain_nothing(from)) {
         say_range(from, "", gain, size);
         leat_files_append(gain, size, " as fast");
         return;
@@ -96,8 +101,8 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
     if (measured && !isnan(leat_fields_number(from, "gain")))
         leat_files_append(gain, size, " (predicted: %s)",
                           leat_figure_times(1 + leat_fields_number(from, "gain")).text);
-    else if (why)
-        say_range(from, "; likely ", gain, size);
+    else
+        say_range(from, why ? "; likely " : "; in single runs ", gain, size);
 }
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
@@ -150,17 +155,15 @@ static void facts(const json_t *json, leat_answer *out)
     leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
                      "after the warm-up");
     step_fact(json, out);
-    if (is_unsure(first))
+    snprintf(note, sizeof note, "as fast, %s", how_known(json, first));
+    if (may_gain_nothing(first))
         leat_answer_fact(out, name, "not sure", "it may gain nothing");
     else if (times > 1)
-        leat_answer_fact(out, name, leat_figure_times(times).text,
-                         leat_fields_number(first, "verified_step_ms") > 0 ? "as fast, measured"
-                         : leat_fields_text(first, "not_tried") ? "as fast, only predicted"
-                                                                : "as fast, tried in short runs");
+        leat_answer_fact(out, name, leat_figure_times(times).text, note);
     else if (!(first && isnan(times)) && leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
-        snprintf(note, sizeof note, "per step after this change, limited by: %.80s",
+        snprintf(note, sizeof note, "per step if today's limit alone were gone: %.80s",
                  leat_fields_text(wall, "name"));
         leat_answer_fact(out, "Next limit",
                          leat_figure_unit(leat_fields_number(wall, "step_ms"), "ms").text, note);

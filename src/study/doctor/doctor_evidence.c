@@ -34,7 +34,7 @@ static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
         return;
     leat_doctor_evidence *e = add_evidence(out, "slowest_stage", stage->wall_ns / all, "share");
     leat_text(e->text, sizeof e->text,
-              "slowest stage of the loader: %s, %.0f %% of the workers' time", stage->name,
+              "slowest stage of the loader: %s, %.0f %% of the time in stages", stage->name,
               100 * stage->wall_ns / all);
     e = add_evidence(out, "loader_cores", f->loader_cores, "cores");
     leat_text(e->text, sizeof e->text, "%d worker%s kept %.1f of %d cores busy", f->threads,
