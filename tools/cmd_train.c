@@ -524,13 +524,16 @@ static int run_summary(struct train *t, leat_error *err)
     return rc;
 }
 
-/* FLOP/s of several devices are no share of one. */
-static void find_ceiling(leat_train_run *run)
+/* FLOP/s of several devices are no share of one. Ranks that were forked share the CPU. */
+static void find_ceiling(struct train *t)
 {
+    leat_train_run *const run = &t->run;
     const leat_trainer_info *const info = leat_trainer_get_info(run->trainer);
     const char *why = NULL;
     if (info->crossings > 0)
         why = "layers run on several devices";
+    else if (t->ranks.mpi)
+        why = "ranks of MPI may run on several machines";
     else if (!run->has_meter || run->stopped)
         why = "not measured: the run was stopped, or is too short";
     if (why)
@@ -555,7 +558,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
 {
     const struct train_options *const o = t->o;
     if (rc == LEAT_OK)
-        find_ceiling(&t->run);
+        find_ceiling(t);
     if (rc == LEAT_OK && t->run.talks)
         leat_train_end_print(&t->run, t->path, o->log, seconds);
     /* Of a run that diverged, the JSON of earlier epochs is written; its error is reported. */

@@ -23,8 +23,8 @@ typedef struct leat_step_times {
     int64_t compute_start_ns; /* first device work of the step */
     int64_t compute_end_ns;   /* last device work of the step */
     int64_t busy_ns;          /* union of the step's device intervals, ≤ end - start */
-    int64_t rows;
-    int64_t copied_bytes; /* to the device, for this step; 0: none */
+    int64_t rows;             /* of all ranks, where they train together */
+    int64_t copied_bytes;     /* to the device, for this step; 0: none */
     /* What the host issued for the step, 0 on a device that computes at once. A launch is a kernel, a call of
      * a library, or a graph, which holds several of them. */
     int64_t launches, kernels; /* kernels: those in graphs counted one by one */

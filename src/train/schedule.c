@@ -305,6 +305,11 @@ leat_patience *leat_schedule_patience(leat_schedule *s)
     return s->patience.on ? &s->patience : NULL;
 }
 
+bool leat_schedule_warms_up(const leat_schedule *s, int64_t done)
+{
+    return s->warmup > 0 && done <= s->warmup;
+}
+
 double leat_schedule_factor(const leat_schedule *s, int64_t done)
 {
     if (done < s->warmup)

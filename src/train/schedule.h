@@ -30,6 +30,8 @@ void leat_schedule_remark(const leat_schedule *schedule, const leat_run_length *
                           size_t size);
 /* Of a plateau: whether the metric improves. Its owner is the schedule, the caller feeds it. NULL: another schedule. */
 leat_patience *leat_schedule_patience(leat_schedule *schedule);
+/* Whether all of the `done` updates were of its warm-up. */
+bool leat_schedule_warms_up(const leat_schedule *schedule, int64_t done);
 /* Returns the factor of the update after `done` updates: a pure function of it, also past the end, and for a plateau of
  * the patience. */
 double leat_schedule_factor(const leat_schedule *schedule, int64_t done);

@@ -239,14 +239,15 @@ int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_ne
 }
 
 /* again: not the first step on this batch, which is copied once. */
-static leat_step_times times_of(const leat_batch_info *info, bool again)
+static leat_step_times times_of(const leat_trainer *trainer, const leat_batch_info *info,
+                                bool again)
 {
     return (leat_step_times){
         .asked_ns = info->asked_ns,
         .ready_ns = info->ready_ns,
         .copy_start_ns = info->copy_start_ns,
         .copy_end_ns = info->copy_end_ns,
-        .rows = info->rows,
+        .rows = trainer->model.ranks ? info->global_rows : info->rows,
         .copied_bytes = again ? 0 : info->copied_bytes,
     };
 }
@@ -255,7 +256,7 @@ static leat_step_times times_of(const leat_batch_info *info, bool again)
 static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
                      bool again, leat_error *err)
 {
-    leat_step_times t = times_of(leat_batch_get_info(batch), again);
+    leat_step_times t = times_of(trainer, leat_batch_get_info(batch), again);
     t.compute_start_ns = leat_clock_ns();
     const int rc = run_step(trainer, rows, true, &t, err);
     t.compute_end_ns = leat_clock_ns();
@@ -317,7 +318,7 @@ static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_r
     if (trainer->n_begun - trainer->n_done == LEAT_TRAINER_IN_FLIGHT)
         rc = harvest(trainer, err);
     leat_trainer_flight *flight = &trainer->flights[trainer->n_begun % LEAT_TRAINER_IN_FLIGHT];
-    flight->times = times_of(leat_batch_get_info(batch), again);
+    flight->times = times_of(trainer, leat_batch_get_info(batch), again);
     if (rc == LEAT_OK)
         rc = enqueue(trainer, batch, rows, flight, err);
     trainer->n_begun += rc == LEAT_OK;

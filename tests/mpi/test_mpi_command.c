@@ -223,6 +223,9 @@ TEST(without_a_slow_rank_none_is_named)
         expect_success(
             shell("timeout 60 mpirun -n 3 $L" CONFIG MPI EACH_SLEEPS "--epochs 30 >log"));
         none = !strstr(verdict_of(&file, &row), "straggler");
+        const json_t *const ceiling = json_object_get(file, "ceiling");
+        assert_true(json_is_null(json_object_get(ceiling, "flops_per_s")));
+        assert_non_null(strstr(json_string_value(json_object_get(ceiling, "why")), "ranks of MPI"));
         json_decref(file);
     }
     assert_true(none || !unit_judges_times());

@@ -96,6 +96,12 @@ TEST(bad_records_of_all_ranks_are_counted)
         expect_success(shell("grep '\"step\", ' logn/log.jsonl | grep -o '\"samples\": [0-9]*' | "
                              "awk '{n += $2} END {exit n != %lld}'",
                              (long long)samples));
+        /* `samples` at `samples_per_s` do not last longer than the run; a rate of one rank makes it n times as long. */
+        expect_success(shell("awk 'function v(k) {match($0, \"\\\"\" k \"\\\": [0-9]\"); "
+                             "return substr($0, RSTART + RLENGTH - 1) + 0} /\"run\",/ {from = "
+                             "v(\"time_s\")} /\"step\",/ {n += v(\"samples\") / "
+                             "v(\"samples_per_s\"); to = v(\"time_s\")} END {exit !(n > 0 && n < "
+                             "1.2 * (to - from))}' logn/log.jsonl"));
     }
     expect_success(shell("rm -rf logn"));
 }

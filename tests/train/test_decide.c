@@ -79,12 +79,24 @@ TEST(a_gain_of_min_delta_is_none)
     check_all(MODEL LOSS ", stop: {patience: 1, min_delta: 0.05, metric: accuracy}" EVAL, more, 2);
 }
 
-/* The rate of a warm-up is not that of the schedule yet. */
-TEST(a_plateau_lowers_nothing_in_a_warm_up)
+/* An evaluation after each update, none better than the first: patience 2 is counted from the end of the warm-up on. */
+TEST(a_plateau_waits_for_the_end_of_a_warm_up)
 {
-    static const expected list[] = { { 1, 0, 0, 0, 0, 0.1 }, { 1, 0, 0, 0, 0, 0.1 } };
-    check_all(MODEL LOSS ", schedule: {plateau: {patience: 1, warmup: 10, unit: steps}}" EVAL, list,
-              2);
+    static const double rates[] = { 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 0.1, 0.1, 0.01 };
+    const leat_trainer_feed in = feed(5);
+    float x[12] = { 1, 2, 3 };
+    int64_t y[4] = { 0, 1, 2, 0 };
+    fixture f;
+    fixture_must_open(
+        &f, MODEL LOSS ", schedule: {plateau: {patience: 2, warmup: 5, unit: steps}}" EVAL, &in);
+    for (int i = 0; i < 10; i++) {
+        const int lowered = decide(&f, 1, 0).lowered;
+        if (lowered != (i == 7 || i == 9) || fabs(leat_trainer_rate(f.trainer) - rates[i]) > 1e-12)
+            fail_msg("after %d updates: lowered %d, rate %g", i, lowered,
+                     leat_trainer_rate(f.trainer));
+        fixture_step(&f, &in, x, y, 4, true);
+    }
+    fixture_close(&f);
 }
 
 /* Not finite: never better, and never the best to compare with. */

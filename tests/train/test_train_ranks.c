@@ -3,11 +3,13 @@
  * test_train_ranks.c: processes that train together have the weights, losses and evaluation of one process, bit for bit, for any
  * number of ranks and threads; an error of one ends all, with its name. */
 #include <math.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixtures/ranks_fixture.h"
+#include "train/ranks/exchange.h"
 
 enum { RANKS_MAX = 12 };
 
@@ -86,6 +88,25 @@ TEST(errors_are_of_all)
     j.bad_row = -1;
     all_fail(&j, 3, 1, LEAT_E_IO, "rank 1 of 3 has ended");
     all_fail(&j, 5, -1, LEAT_E_CONFIG, "take one of 1, 2, 3, 4, 6, 12 ranks");
+}
+
+/* Where there are no pidfds: before its parent has waited for it, and after. */
+TEST(a_killed_child_is_seen_without_a_pidfd)
+{
+    siginfo_t child;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            pause();
+    const bool before = leat_ranks_has_ended(pid, -1);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &child, WEXITED | WNOWAIT), 0);
+    const bool killed = leat_ranks_has_ended(pid, -1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(before);
+    assert_true(killed);
+    assert_true(leat_ranks_has_ended(pid, -1));
 }
 
 /* A function of the batch alone. */

@@ -186,6 +186,30 @@ static bool evaluation_holds_nothing(leat_ranks *ranks, int rank)
     return good;
 }
 
+/* So that samples/s are those of the run. */
+TEST(times_count_the_rows_of_all_ranks)
+{
+    pipeline p = { .plan = plan_of_rank(2, false, 0, 2) };
+    leat_ranks *ranks;
+    leat_step_times times;
+    assert_int_equal(leat_ranks_open_simulated(2, &ranks, &p.f.err), LEAT_OK);
+    assert_int_equal(leat_config_parse("train: {micro_batches: 2, model: [dense: 3], loss: "
+                                       "softmax_cross_entropy}",
+                                       "test.yaml", &p.f.config, &p.f.err),
+                     LEAT_OK);
+    assert_int_equal(leat_trainer_open_device(p.f.config, &p.f.device, &p.f.err), LEAT_OK);
+    if (leat_trainer_open_ranks(p.f.config, p.plan, p.f.device, ranks, &p.f.trainer, &p.f.err) < 0)
+        fail_msg("%s", p.f.err.message);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(train_all(&p, loader, 1), 1);
+    assert_int_equal(leat_trainer_times(p.f.trainer, &times, 1), 1);
+    assert_int_equal(times.rows, BATCH);
+    leat_loader_close(&loader);
+    fixture_close(&p.f);
+    leat_ranks_close(&ranks);
+    leat_plan_close(&p.plan);
+}
+
 TEST(an_evaluation_that_fails_elsewhere_holds_no_batch)
 {
     leat_ranks *ranks;

@@ -261,7 +261,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
     }
     t->busy_ns += leat_host_now_ns() - start_ns;
-    t->rows += info.rows;
+    t->rows += t->ranks ? info.global_rows : info.rows;
     t->samples += info.rows - info.n_masked;
     t->steps++;
     t->epoch_steps++;

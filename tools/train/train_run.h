@@ -235,7 +235,7 @@ struct leat_train_run {
     leat_train_first first_epoch;
     bool is_cpu;           /* a step is done when its call returns */
     int64_t busy_ns;       /* in these calls */
-    int64_t rows, samples; /* given to the trainer; of them not masked */
+    int64_t rows, samples; /* given to the trainers of all ranks; to this one, and not masked */
     leat_train_snapshot shown,
         logged; /* since the last drawing of the progress line; the last line of the log */
     leat_progress progress;

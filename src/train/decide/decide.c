@@ -115,6 +115,11 @@ static bool asks(const leat_decide *decide)
     return decide->best.on || decide->stop.on || decide->plateau;
 }
 
+static int64_t updates_of(const leat_trainer *trainer)
+{
+    return trainer->n_accumulated / trainer->model.accumulate;
+}
+
 int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
                         leat_train_decision *out, leat_error *err)
 {
@@ -135,10 +140,12 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     out->stop = leat_patience_is_over(&d->stop);
     if (d->plateau)
         leat_patience_take(d->plateau, metrics, at);
+    if (d->plateau && leat_schedule_warms_up(trainer->schedule, updates_of(trainer)))
+        d->plateau->waited = 0;
     if (d->plateau && leat_patience_is_over(d->plateau)) {
         const double before = leat_trainer_rate(trainer);
         leat_patience_again(d->plateau);
-        out->lowered = leat_trainer_rate(trainer) < before; /* not at its `min`, nor in a warm-up */
+        out->lowered = leat_trainer_rate(trainer) < before; /* not at its `min` */
     }
     d->at = at;
     return LEAT_OK;
@@ -163,8 +170,7 @@ double leat_trainer_rate(const leat_trainer *trainer)
     if (!trainer)
         return 0;
     const leat_rate_options *o = trainer->model.optimizer_options;
-    const int64_t updates = trainer->n_accumulated / trainer->model.accumulate;
-    return (double)o->learning_rate * leat_schedule_factor(trainer->schedule, updates);
+    return (double)o->learning_rate * leat_schedule_factor(trainer->schedule, updates_of(trainer));
 }
 
 /* --- in checkpoints -------------------------------------------------------------------------- */

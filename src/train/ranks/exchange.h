@@ -93,5 +93,8 @@ int leat_ranks_check(const leat_ranks *ranks, int32_t n_micro, leat_error *err);
 int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err);
 /* memory_ranks.c */
 extern const leat_ranks_table leat_ranks_memory;
+/* pidfd: of it; below 0: the system gives none, and that a process was killed which nobody has waited for is known of children
+ * alone. */
+bool leat_ranks_has_ended(int pid, int pidfd);
 
 #endif

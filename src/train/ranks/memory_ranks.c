@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,7 +52,18 @@ static bool has_put(const member *m, unsigned piece)
 }
 
 /* A process that has ended is there for kill() until its parent, which may be any program, has waited for it; its pidfd
- * says so at once. */
+ * says so at once, and waitid() to that parent. */
+bool leat_ranks_has_ended(int pid, int pidfd)
+{
+    struct pollfd of = { .fd = pidfd, .events = POLLIN };
+    siginfo_t child = { 0 };
+    if (pidfd >= 0)
+        return poll(&of, 1, 0) > 0;
+    return (kill(pid, 0) < 0 && errno == ESRCH) ||
+           (waitid(P_PID, (id_t)pid, &child, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            child.si_pid == pid);
+}
+
 static bool is_gone(const member *m)
 {
     const int pid = atomic_load(&m->pid);
@@ -59,11 +71,10 @@ static bool is_gone(const member *m)
         return true;
     if (!pid)
         return false;
-    struct pollfd of = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-    if (of.fd < 0) /* also where pidfds are not allowed */
-        return kill(pid, 0) < 0 && errno == ESRCH;
-    const bool ended = poll(&of, 1, 0) > 0;
-    close(of.fd);
+    const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    const bool ended = leat_ranks_has_ended(pid, pidfd);
+    if (pidfd >= 0)
+        close(pidfd);
     return ended;
 }
 
