@@ -41,10 +41,8 @@ struct job {
     int folder;                         /* [const] */
     size_t n;                           /* [const] positions */
     struct shard *shards;
-    uint64_t
-        *stamps; /* of the files before they were read, by position; LEFT_OUT [whose task it is] */
-    bool
-        looks; /* all are read: the workers only look whether they have changed [const while they run] */
+    uint64_t *stamps; /* of the files before they were read, or LEFT_OUT [whose task it is] */
+    bool looks;       /* all are read: are they unchanged? [const while workers run] */
     leat_shard_commits *commits;
     atomic_size_t stop; /* positions from here on are skipped; only decreases [job lock] */
     atomic_size_t done; /* files, for the progress */
