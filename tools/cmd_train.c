@@ -26,7 +26,7 @@ struct train_options {
     const char *input;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
-    int32_t quiet, progress, summary;
+    int32_t quiet, progress, summary, overlap;
 };
 
 static const leat_option options[] = {
@@ -41,6 +41,9 @@ static const leat_option options[] = {
     LEAT_OPTION_F64(struct train_options, deadline, "300", 0, 1e6,
                     "with ranks: seconds that the others wait for a rank that does not come before "
                     "the run ends; 0: for ever"),
+    LEAT_OPTION_ENUM(struct train_options, overlap, "auto", leat_progress_words,
+                     "with ranks: exchange gradients during the backward pass, on a thread of its "
+                     "own; the weights are the same; auto: where ranks are on several machines"),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -588,7 +591,7 @@ static int run(const leat_call *call, leat_error *err)
             "train", "--ranks: leave out --errors and --summary, which are of one process");
     leat_train_ranks ranks;
     leat_signals_note_usr1();
-    int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, err);
+    int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, o->overlap, err);
     const bool speaks = ranks.rank == 0;
     struct train t = { .o = o,
                        .ranks = ranks,

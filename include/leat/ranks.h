@@ -46,6 +46,10 @@ LEAT_API int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, le
  * machine is gone. 0, which is set at first: never. A late rank of the same machine is killed. Before the first exchange,
  * the same in all ranks; takes NULL. */
 LEAT_API void leat_ranks_deadline(leat_ranks *ranks, double seconds);
+/* Whether each rank exchanges gradients on a thread of its own, during the backward pass, and not after it. The weights are the
+ * same bits. Before the trainer is opened, the same in all ranks; takes NULL.
+ * on  1, 0; -1, which is set at first: where ranks are on several machines, or a network is simulated */
+LEAT_API void leat_ranks_overlap(leat_ranks *ranks, int on);
 /* A group whose other ranks are simulated, to predict what a step of one would take: this process has joined as rank 0, and the
  * others come as soon as it does. Their statistics, losses and errors are those of rank 0, and their gradients zero, so that
  * weights are of no use. *out: leat_ranks_close(). Returns LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM. */

@@ -458,8 +458,10 @@ static char *describe_rank(const leat_trainer *trainer, const leat_plan_info *pl
     char *const model = without_eval(leat_checkpoint_describe(trainer));
     leat_dn_describe(onednn, sizeof onednn);
     if (!model ||
-        asprintf(&text, "leat %s\nCPU %s\noneDNN %s\nrecords %llu\npipeline %016llx\n%s",
+        asprintf(&text,
+                 "leat %s\nCPU %s\noneDNN %s\noverlap %s\nrecords %llu\npipeline %016llx\n%s",
                  leat_version(), leat_cpu_name(leat_cpu_level()), onednn,
+                 leat_ranks_overlaps(trainer->model.ranks) ? "on" : "off",
                  (unsigned long long)plan->n_records, (unsigned long long)plan->digest, model) < 0)
         text = NULL;
     free(model);

@@ -17,14 +17,15 @@ static void equal_to_one_process(void **state)
         static ranks_outcome alone, mine;
         memset(&alone, 0, sizeof alone);
         ranks_run(&ranks_jobs[k], NULL, &alone);
-        for (int threads = 1; threads <= 2; threads++) {
+        for (int how = 0; how < 4; how++) {
             ranks_job j = ranks_jobs[k];
             char text[80];
-            j.threads = threads;
+            j.threads = 1 + how % 2;
+            j.overlap = how / 2;
             memset(&mine, 0, sizeof mine);
             ranks_run(&j, ranks, &mine);
-            snprintf(text, sizeof text, "model %d, rank %d of %d, %d threads", k, ranks->rank,
-                     ranks->n, threads);
+            snprintf(text, sizeof text, "model %d, rank %d of %d, %d threads%s", k, ranks->rank,
+                     ranks->n, j.threads, j.overlap ? ", overlap" : "");
             ranks_same_bits(&alone, &mine, text);
         }
     }

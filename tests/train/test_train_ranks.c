@@ -51,14 +51,15 @@ TEST(equal_for_any_ranks)
         ranks_outcome *const alone = run_ranks(&ranks_jobs[k], 0, -1);
         assert_true(alone->rc < 0 || (alone->n > 0 && isfinite(alone->eval.loss)));
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-            for (int threads = 1; threads <= 2; threads++) {
+            for (int how = k == RANKS_JOBS - 1 ? 2 : 0; how < 4; how++) {
                 ranks_job j = ranks_jobs[k];
-                j.threads = threads;
+                j.threads = 1 + how % 2;
+                j.overlap = how / 2;
                 ranks_outcome *const all = run_ranks(&j, counts[i], -1);
                 for (int r = 0; r < counts[i]; r++) {
                     char text[80];
-                    snprintf(text, sizeof text, "model %zu, rank %d of %d, %d threads", k, r,
-                             counts[i], threads);
+                    snprintf(text, sizeof text, "model %zu, rank %d of %d, %d threads%s", k, r,
+                             counts[i], j.threads, j.overlap ? ", overlap" : "");
                     ranks_same_bits(alone, &all[r], text);
                 }
                 munmap(all, sizeof *all * RANKS_MAX);
@@ -79,15 +80,18 @@ static void all_fail(const ranks_job *j, int n, int dies, int code, const char *
 
 TEST(errors_are_of_all)
 {
-    ranks_job j = ranks_jobs[1];
-    j.bad_rank = 2;
-    all_fail(&j, 4, -1, LEAT_E_DATA, "photos/7.jpg is damaged");
-    j.bad_rank = -1;
-    j.bad_row = 40;
-    all_fail(&j, 3, -1, LEAT_E_DATA, "row 40 of the batch has label 99");
-    j.bad_row = -1;
-    all_fail(&j, 3, 1, LEAT_E_IO, "rank 1 of 3 has ended");
-    all_fail(&j, 5, -1, LEAT_E_CONFIG, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    for (int overlap = 0; overlap < 2; overlap++) {
+        ranks_job j = ranks_jobs[1];
+        j.overlap = overlap;
+        j.bad_rank = 2;
+        all_fail(&j, 4, -1, LEAT_E_DATA, "photos/7.jpg is damaged");
+        j.bad_rank = -1;
+        j.bad_row = 40;
+        all_fail(&j, 3, -1, LEAT_E_DATA, "row 40 of the batch has label 99");
+        j.bad_row = -1;
+        all_fail(&j, 3, 1, LEAT_E_IO, "rank 1 of 3 has ended");
+        all_fail(&j, 5, -1, LEAT_E_CONFIG, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    }
 }
 
 /* Where there are no pidfds: before its parent has waited for it, and after. */

@@ -63,7 +63,8 @@ static int fork_ranks(leat_train_ranks *ranks, leat_error *err)
     return rc < 0 ? rc : joined;
 }
 
-int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, leat_error *err)
+int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, int32_t overlap,
+                           leat_error *err)
 {
     *ranks = (leat_train_ranks){ .n = n > 0 ? (int32_t)n : 1,
                                  .mpi = n == LEAT_TRAIN_RANKS_MPI,
@@ -73,6 +74,7 @@ int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, 
     const int rc = ranks->mpi ? leat_ranks_open_mpi(&ranks->group, &ranks->rank, &ranks->n, err)
                               : fork_ranks(ranks, err);
     leat_ranks_deadline(ranks->group, deadline);
+    leat_ranks_overlap(ranks->group, overlap == 0 ? -1 : overlap == 1);
     if (ranks->rank > 0)
         be_quiet(ranks);
     return rc < 0 ? leat_fail_in(err, rc, ranks->mpi ? "--ranks mpi: " : "") : LEAT_OK;

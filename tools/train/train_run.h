@@ -338,9 +338,10 @@ enum {
 };
 extern const char *const leat_train_ranks_words[];
 
-/* n: of --ranks. Forks n - 1 processes, and returns in all of them; or joins those of MPI. 1: does nothing. Before threads
- * are started and files are opened. */
-int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, leat_error *err);
+/* n, deadline, overlap: of the options. Forks n - 1 processes, and returns in all of them; or joins those of MPI. 1: does
+ * nothing. Before threads are started and files are opened. */
+int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, int32_t overlap,
+                           leat_error *err);
 /* Sets engine.rank and engine.ranks; whole: as of one process, which a plan for evaluation is for. */
 int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, bool whole,
                             leat_error *err);

@@ -182,6 +182,7 @@ int leat_cpu_find_bad(leat_net *net, leat_error *err)
     for (int32_t i = 0; i < n; i++)
         net->first_bad[i] = most;
     net->job.inspect = true;
+    net->job.overlaps = false;
     net->segment = 0;
     leat_cpu_team_run(&net->team, net->n_own);
     if (net->job.shared)

@@ -109,6 +109,8 @@ static int run_micro(leat_net *net, int32_t micro, int32_t thread, leat_error *e
     if (call.rows == 0) {
         if (net->job.how->train && net->segment == 0)
             memset(net->grads[micro], 0, net->n_grad_floats * sizeof(float));
+        if (net->job.overlaps && end > 1)
+            leat_cpu_ranks_passed(net, micro, now->meets >= 0 ? end - 2 : end - 1);
         return LEAT_OK;
     }
     call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
@@ -128,6 +130,8 @@ static int run_micro(leat_net *net, int32_t micro, int32_t thread, leat_error *e
             return call.layer ? leat_fail_in(err, rc, "%s: ", call.layer->name) : rc;
         if (net->job.inspect)
             leat_cpu_inspect(&call, i);
+        if (net->job.overlaps && i != now->meets)
+            leat_cpu_ranks_passed(net, micro, i);
     }
     if (now->meets < 0)
         finish_micro(&call);
@@ -142,6 +146,8 @@ static void end_segment(void *owner)
     if (meets < 0) {
         if (net->job.shared)
             leat_cpu_ranks_share(net, net->micro_sums, sizeof *net->micro_sums);
+        if (net->job.overlaps)
+            leat_cpu_ranks_finish(net);
         return;
     }
     const leat_prim_op *op = &p->program->ops[meets];
@@ -282,6 +288,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     divide(net, &net->job);
     if (rc == LEAT_OK)
         rc = grow_micro_sums(net, net->job.n_micro, err);
+    net->job.overlaps = net->overlap && net->job.shared && updates(&net->job);
     const int was = leat_dn_enter(net->dn);
     rc = rc == LEAT_OK ? prepare(net, err) : rc;
     leat_dn_leave(net->dn, was);
@@ -289,6 +296,8 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
         rc = leat_ranks_gather(net->model->ranks, rc, NULL, 0, err);
     if (rc < 0)
         return rc;
+    if (net->job.overlaps)
+        leat_cpu_ranks_begin(net);
     leat_cpu_team_run(&net->team, own_micro(net));
     if (net->failed < 0 || leat_cpu_ranks_own_error(net) < 0)
         return leat_fail_as(err, &net->error);

@@ -249,19 +249,28 @@ void leat_cpu_update(leat_net *net, int32_t thread)
 
 /* --- open ------------------------------------------------------------------------------------ */
 
+static void place_grad(leat_net *net, int32_t param)
+{
+    const leat_model_param *const p = &net->model->params[param];
+    leat_cpu_grad *const grad = &net->grad[param];
+    if (!p->spec->trained)
+        return;
+    const size_t n = grad->layout ? leat_dn_ops->layout_bytes(grad->layout) / sizeof(float) : p->n;
+    grad->at = net->n_grad_floats;
+    grad->n = (n + 15) / 16 * 16;
+    net->n_grad_floats += grad->n;
+}
+
+/* Where they are exchanged during the backward pass, in the order in which it ends with them. */
 static void place_grads(leat_net *net)
 {
-    for (int32_t i = 0; i < net->model->n_params; i++) {
-        const leat_model_param *p = &net->model->params[i];
-        leat_cpu_grad *grad = &net->grad[i];
-        if (!p->spec->trained)
-            continue;
-        const size_t n =
-            grad->layout ? leat_dn_ops->layout_bytes(grad->layout) / sizeof(float) : p->n;
-        grad->at = net->n_grad_floats;
-        grad->n = (n + 15) / 16 * 16;
-        net->n_grad_floats += grad->n;
-    }
+    const bool overlaps = leat_ranks_overlaps(net->model->ranks);
+    const leat_program *const p = net->train.program;
+    for (int32_t op = 0; op < (overlaps ? p->n_ops : 1); op++)
+        for (int32_t i = 0; i < net->model->n_params; i++)
+            if (!overlaps || (p->ops[op].layer == net->model->params[i].layer &&
+                              leat_cpu_ranks_last_op(net, i) == op))
+                place_grad(net, i);
 }
 
 /* If `to` is NULL, only counts. */

@@ -24,6 +24,7 @@
 #include "cpu_team.h"
 #include "onednn.h"
 #include "train/program.h"
+#include "train/ranks/ranks_early.h"
 #include "train/ranks/ranks_sum.h"
 
 /* A program compiled for a number of rows of a micro-batch. */
@@ -105,7 +106,8 @@ typedef struct leat_cpu_job {
     int32_t n_micro;
     int32_t first,
         end; /* micro-batches of this process; all where there are no ranks, or they do not share the job */
-    bool shared;        /* all ranks do it together */
+    bool shared;        /* all ranks do it together, … */
+    bool overlaps;      /* … and exchange gradients meanwhile */
     int32_t n_segments; /* from leat_net.segment on */
     bool inspect;       /* the loss was not finite: look for the first op whose output is not */
 } leat_cpu_job;
@@ -123,13 +125,17 @@ struct leat_net {
     bool by_thread;               /* of `train`; evaluation always uses one memory per thread */
     float *arenas[LEAT_N_VALUES]; /* arenas as leat_model.params has it; the average on demand */
     float *gradient;              /* plain gradients of convolutions, the same places */
-    float **grads;            /* of each micro-batch; with ranks NULL but for those of this one */
-    int32_t first, n_own;     /* its micro-batches of training: all without ranks */
-    leat_ranks_sum ranks_sum; /* with ranks */
-    float *chunk;             /* of a sum that is added to `accumulated` */
-    int failed;               /* of this step: the error that ranks agreed on … */
-    leat_error error;         /* … and that */
-    float *accumulated;       /* sum over several batches; NULL: no accumulation */
+    float **grads;             /* of each micro-batch; with ranks NULL but for those of this one */
+    int32_t first, n_own;      /* its micro-batches of training: all without ranks */
+    leat_ranks_sum ranks_sum;  /* with ranks */
+    float *chunk;              /* of a sum that is added to `accumulated` */
+    leat_ranks_early *overlap; /* NULL: gradients are exchanged when all are there; else … */
+    int32_t *ready;        /* … after each op of `train`, chunks whose gradients are there, … */
+    atomic_int *passed;    /* … and so many in each micro-batch of this rank */
+    float *overlap_floats; /* scratch of the thread that exchanges them */
+    int failed;            /* of this step: the error that ranks agreed on … */
+    leat_error error;      /* … and that */
+    float *accumulated;    /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -273,6 +279,13 @@ bool leat_cpu_ranks_well(const leat_net *net);
 void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes);
 /* A thread's part of the sum of all gradients. */
 void leat_cpu_ranks_sum(leat_net *net, int32_t thread);
+/* With an overlap, before the job; then: this rank is through with op i of a micro-batch. */
+void leat_cpu_ranks_begin(leat_net *net);
+void leat_cpu_ranks_passed(leat_net *net, int32_t micro, int32_t i);
+/* At the end of the last segment: gradients of all ranks are summed. */
+void leat_cpu_ranks_finish(leat_net *net);
+/* The op after which the gradient of a parameter is there. */
+int32_t leat_cpu_ranks_last_op(const leat_net *net, int32_t param);
 int leat_cpu_ranks_open(leat_net *net, leat_error *err);
 void leat_cpu_ranks_close(leat_net *net);
 

@@ -80,18 +80,46 @@ int leat_ranks_network(leat_ranks *ranks, double latency_s, double bytes_per_s, 
     return LEAT_OK;
 }
 
+void leat_ranks_overlap(leat_ranks *ranks, int on)
+{
+    if (ranks)
+        ranks->overlap = on < 0 ? -1 : on > 0;
+}
+
+/* Between processes of one machine the cores themselves move the bytes, and have other work to do. */
+bool leat_ranks_overlaps(const leat_ranks *ranks)
+{
+    if (!ranks || ranks->n < 2)
+        return false;
+    bool network = ranks->latency_ns > 0 || ranks->ns_per_byte > 0;
+    for (int32_t r = 1; r < ranks->n && ranks->table->host; r++)
+        network |= strcmp(ranks->table->host(ranks, r), ranks->table->host(ranks, 0)) != 0;
+    return ranks->overlap < 0 ? network : ranks->overlap > 0;
+}
+
+leat_ranks_wait leat_ranks_wait_begin(leat_ranks *ranks)
+{
+    const leat_ranks_wait wait = { leat_clock_ns(), ranks->stopped_ns[0] };
+    ranks->since_ns = ranks->looked_ns = wait.from_ns;
+    return wait;
+}
+
+void leat_ranks_wait_end(leat_ranks *ranks, leat_ranks_wait wait)
+{
+    ranks->waited_ns += look(ranks) - wait.from_ns - (ranks->stopped_ns[0] - wait.stopped_ns);
+}
+
 int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                     leat_error *err)
 {
     if (ranks->rank < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "ranks: this process has not joined");
-    const int64_t from_ns = leat_clock_ns(), before_ns = ranks->stopped_ns[0];
-    ranks->since_ns = ranks->looked_ns = from_ns;
+    const leat_ranks_wait wait = leat_ranks_wait_begin(ranks);
     if (ranks->broken == LEAT_OK)
         ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
     if (ranks->broken == LEAT_OK && (ranks->latency_ns || ranks->ns_per_byte > 0))
         cross_network(ranks, bytes);
-    ranks->waited_ns += look(ranks) - from_ns - (ranks->stopped_ns[0] - before_ns);
+    leat_ranks_wait_end(ranks, wait);
     return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
 }
 
@@ -337,6 +365,8 @@ void leat_ranks_came(leat_ranks *ranks)
 int leat_ranks_waited(leat_ranks *ranks, uint8_t *missing, leat_error *err)
 {
     enum { ASK_NS = 100 * 1000 * 1000, AFTER_NS = 1000 * 1000 * 1000 };
+    if (ranks->is_awaited && !atomic_load(ranks->is_awaited))
+        leat_ranks_came(ranks);
     const int64_t waited_ns = look(ranks) - ranks->since_ns;
     const bool is_over = waited_ns >= ranks->deadline_ns;
     char late[512] = "", name[300];

@@ -13,6 +13,7 @@
 #ifndef LEAT_RANKS_EXCHANGE_H
 #define LEAT_RANKS_EXCHANGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,7 +23,8 @@
 
 typedef struct leat_ranks_table {
     /* Gives rank r the bytes at mine + r × stride, and gets its own at all + r × bytes; those for itself stay where they
-     * are. All ranks give the same number of bytes. Returns LEAT_OK, or LEAT_E_IO: a rank has ended, or is late. */
+     * are. All ranks give the same number of bytes. Exchanges of the two channels know nothing of each other, and may go on
+     * at the same time. Returns LEAT_OK, or LEAT_E_IO: a rank has ended, or is late. */
     int (*pass)(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                 leat_error *err);
     void (*close)(leat_ranks *ranks);
@@ -36,7 +38,11 @@ typedef struct leat_ranks_table {
 struct leat_ranks {
     const leat_ranks_table *table;
     int32_t rank, n;
-    int32_t here;        /* of them on the cores of this one */
+    int32_t here;    /* of them on the cores of this one */
+    int32_t channel; /* 0; 1: of a thread that sums gradients (ranks_early.h), … */
+    const atomic_bool
+        *is_awaited;     /* … and then whether others wait for it: else nobody is late for it */
+    int overlap;         /* whether there is one; -1: where it helps */
     void *own;           /* of the transport */
     int broken;          /* code of an exchange that failed: later ones fail, too, … */
     leat_error error;    /* … with this */
@@ -64,6 +70,9 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank);
 int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t bytes,
                      leat_error *err);
 
+/* Whether gradients are exchanged during the backward pass: as leat_ranks_overlap() says. ranks NULL: false. */
+bool leat_ranks_overlaps(const leat_ranks *ranks);
+
 /* Without error codes: after a leat_ranks_agree(). swap: rank r gets the bytes at mine + r × stride, and those of rank r come
  * to all + r × bytes; this rank's own are not moved. collect: all get the bytes of all, in the order of ranks; mine may be
  * their place there. */
@@ -71,6 +80,14 @@ int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *al
                     leat_error *err);
 int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
                        leat_error *err);
+
+/* A wait for exchanges, which counts as such. A thread that waits calls leat_ranks_came() every 0.1 s or more often. */
+typedef struct leat_ranks_wait {
+    int64_t from_ns, stopped_ns;
+} leat_ranks_wait;
+
+leat_ranks_wait leat_ranks_wait_begin(leat_ranks *ranks);
+void leat_ranks_wait_end(leat_ranks *ranks, leat_ranks_wait wait);
 
 /* For transports. came: more bytes are here. waited: at most 0.1 s after the last call; ranks are missing[] still. LEAT_OK:
  * it waits on; LEAT_E_IO: for longer than the deadline, with their names. Where several see it, the lowest of them reports,

@@ -5,7 +5,7 @@
  * DESIGN: every rank has two places of a piece each, and a count of the pieces that it has put there. A rank writes its
  * piece, counts, and waits until all have counted as far; then it reads theirs. It uses its two places in turn: who has
  * counted piece k + 1 has read all of piece k, so the place of piece k is free for k + 2, and one wait per piece is enough.
- * A waiting rank spins briefly, if there is a core for each, and then sleeps (futex). It looks from time to time whether
+ * Each of the two channels has its own places and counts. A waiting rank spins briefly, if there is a core for each, and then sleeps (futex). It looks from time to time whether
  * the others are alive: one that was killed cannot say so. */
 #include <errno.h>
 #include <linux/futex.h>
@@ -27,28 +27,39 @@ enum { PIECE_BYTES = 1 << 20, RANKS_MAX = 256, SPINS = 2000, LOOK_NS = 50 * 1000
 
 /* In shared memory. */
 typedef struct member {
-    _Alignas(64) atomic_uint pieces; /* put, modulo 2^32; its waiters sleep on it */
-    atomic_int pid;                  /* 0: has not joined */
-    atomic_int left;                 /* closed */
-    atomic_int late;                 /* killed, because it was */
+    struct {
+        _Alignas(64) atomic_uint pieces; /* put, modulo 2^32; its waiters sleep on it */
+    } channels[2];
+    atomic_int pid;  /* 0: has not joined */
+    atomic_int left; /* closed */
+    atomic_int late; /* killed, because it was */
 } member;
 
 typedef struct shared {
     size_t bytes;
     int spins;
     member *members;
-    char *places; /* [2][rank][PIECE_BYTES] */
+    char *places; /* [channel][2][rank][PIECE_BYTES] */
 } shared;
 
 static char *place(const leat_ranks *ranks, unsigned piece, int32_t rank)
 {
     const shared *const s = ranks->own;
-    return s->places + ((size_t)(piece & 1) * (size_t)ranks->n + (size_t)rank) * PIECE_BYTES;
+    const size_t turn = (size_t)ranks->channel * 2 + (piece & 1);
+    return s->places + (turn * (size_t)ranks->n + (size_t)rank) * PIECE_BYTES;
 }
 
-static bool has_put(const member *m, unsigned piece)
+/* Of a rank, in a channel. */
+static atomic_uint *pieces_of(const leat_ranks *ranks, int32_t rank)
 {
-    return (int)(atomic_load_explicit(&m->pieces, memory_order_acquire) - piece) >= 0;
+    const shared *const s = ranks->own;
+    return &s->members[rank].channels[ranks->channel].pieces;
+}
+
+static bool has_put(const leat_ranks *ranks, int32_t rank, unsigned piece)
+{
+    const unsigned put = atomic_load_explicit(pieces_of(ranks, rank), memory_order_acquire);
+    return (int)(put - piece) >= 0;
 }
 
 /* A process that has ended is there for kill() until its parent, which may be any program, has waited for it; its pidfd
@@ -84,17 +95,22 @@ static int32_t find_gone(const leat_ranks *ranks, unsigned piece)
 {
     const shared *const s = ranks->own;
     for (int32_t r = 0; r < ranks->n; r++)
-        if (is_gone(&s->members[r]) && !has_put(&s->members[r], piece))
+        if (is_gone(&s->members[r]) && !has_put(ranks, r, piece))
             return r;
     return -1;
 }
 
-static void sleep_on(member *m, unsigned piece)
+static void sleep_on(atomic_uint *pieces, unsigned piece)
 {
-    const unsigned now = atomic_load_explicit(&m->pieces, memory_order_acquire);
+    const unsigned now = atomic_load_explicit(pieces, memory_order_acquire);
     const struct timespec look = { .tv_nsec = LOOK_NS };
     if ((int)(now - piece) < 0)
-        syscall(SYS_futex, &m->pieces, FUTEX_WAIT, now, &look, NULL, 0);
+        syscall(SYS_futex, pieces, FUTEX_WAIT, now, &look, NULL, 0);
+}
+
+static void wake(atomic_uint *pieces)
+{
+    syscall(SYS_futex, pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
 }
 
 /* Of a late one that another rank killed, the lowest that is left tells. */
@@ -119,7 +135,7 @@ static int check_deadline(leat_ranks *ranks, unsigned piece, leat_error *err)
     const shared *const s = ranks->own;
     uint8_t missing[RANKS_MAX];
     for (int32_t r = 0; r < ranks->n; r++)
-        missing[r] = !has_put(&s->members[r], piece);
+        missing[r] = !has_put(ranks, r, piece);
     const int rc = leat_ranks_waited(ranks, missing, err);
     for (int32_t r = 0; r < ranks->n && rc < 0; r++) {
         member *const m = &s->members[r];
@@ -134,19 +150,18 @@ static int check_deadline(leat_ranks *ranks, unsigned piece, leat_error *err)
 static int wait_for(leat_ranks *ranks, int32_t rank, unsigned piece, leat_error *err)
 {
     const shared *const s = ranks->own;
-    member *const m = &s->members[rank];
     for (int i = 0; i < s->spins; i++)
-        if (has_put(m, piece))
+        if (has_put(ranks, rank, piece))
             return LEAT_OK;
     leat_ranks_came(ranks);
-    while (!has_put(m, piece)) {
+    while (!has_put(ranks, rank, piece)) {
         const int32_t gone = find_gone(ranks, piece);
         if (gone >= 0)
             return say_gone(ranks, gone, err);
         const int rc = check_deadline(ranks, piece, err);
         if (rc < 0)
             return rc;
-        sleep_on(m, piece);
+        sleep_on(pieces_of(ranks, rank), piece);
     }
     return LEAT_OK;
 }
@@ -155,19 +170,18 @@ static int wait_for(leat_ranks *ranks, int32_t rank, unsigned piece, leat_error 
 static int memory_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                        leat_error *err)
 {
-    shared *const s = ranks->own;
-    member *const me = &s->members[ranks->rank];
+    atomic_uint *const pieces = pieces_of(ranks, ranks->rank);
     const int32_t n_parts = stride ? ranks->n : 1;
     const size_t most = PIECE_BYTES / (size_t)n_parts / 64 * 64;
     for (size_t at = 0; at < bytes; at += most) {
         const size_t n = bytes - at < most ? bytes - at : most;
-        const unsigned piece = atomic_load_explicit(&me->pieces, memory_order_relaxed) + 1;
+        const unsigned piece = atomic_load_explicit(pieces, memory_order_relaxed) + 1;
         leat_ranks_came(ranks);
         for (int32_t r = 0; r < n_parts; r++)
             memcpy(place(ranks, piece, ranks->rank) + (size_t)r * most,
                    (const char *)mine + (size_t)r * stride + at, n);
-        atomic_store_explicit(&me->pieces, piece, memory_order_release); /* pairs with has_put() */
-        syscall(SYS_futex, &me->pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
+        atomic_store_explicit(pieces, piece, memory_order_release); /* pairs with has_put() */
+        wake(pieces);
         for (int32_t r = 0; r < ranks->n; r++) {
             const int rc = r == ranks->rank ? LEAT_OK : wait_for(ranks, r, piece, err);
             if (rc < 0)
@@ -187,7 +201,8 @@ static void memory_close(leat_ranks *ranks)
     if (ranks->rank >= 0) {
         member *const me = &s->members[ranks->rank];
         atomic_store(&me->left, 1);
-        syscall(SYS_futex, &me->pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
+        wake(&me->channels[0].pieces);
+        wake(&me->channels[1].pieces);
     }
     munmap(s->members, s->bytes);
     free(s);
@@ -201,7 +216,7 @@ int leat_ranks_open(int32_t n, leat_ranks **out, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_ranks_open: out, and 1 to %d ranks",
                          RANKS_MAX);
     const size_t fronts = ((size_t)n * sizeof(member) + 4095) / 4096 * 4096;
-    const size_t bytes = fronts + (size_t)n * 2 * PIECE_BYTES;
+    const size_t bytes = fronts + (size_t)n * 4 * PIECE_BYTES;
     leat_ranks *const ranks = calloc(1, sizeof *ranks);
     shared *const s = calloc(1, sizeof *s);
     void *const memory =
@@ -216,7 +231,9 @@ int leat_ranks_open(int32_t n, leat_ranks **out, leat_error *err)
     }
     *s = (shared){ bytes, n <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0, memory,
                    (char *)memory + fronts };
-    *ranks = (leat_ranks){ .table = &leat_ranks_memory, .rank = -1, .n = n, .here = n, .own = s };
+    *ranks = (leat_ranks){
+        .table = &leat_ranks_memory, .rank = -1, .n = n, .here = n, .overlap = -1, .own = s
+    };
     *out = ranks;
     return LEAT_OK;
 }

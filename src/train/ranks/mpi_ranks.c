@@ -25,7 +25,7 @@ static const int64_t REPORT_NS = 60 * INT64_C(1000000000);
 typedef struct mpi_group {
     const leat_mpi_table *table;
     bool spins;
-    uint8_t missing[]; /* of each rank */
+    uint8_t missing[]; /* [channel][rank] */
 } mpi_group;
 
 /* --- transfers ------------------------------------------------------------------------------- */
@@ -43,14 +43,15 @@ static int wait_all(leat_ranks *ranks, leat_error *err)
 {
     mpi_group *const g = ranks->own;
     char why[LEAT_MPI_WHY] = "";
+    uint8_t *const missing = g->missing + ranks->channel * ranks->n;
     int32_t left, before = INT32_MAX;
     for (;;) {
-        if (g->table->test(&left, g->missing, why) < 0)
+        if (g->table->test(ranks->channel, &left, missing, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
         if (left < before)
             leat_ranks_came(ranks);
         before = left;
-        const int rc = left ? leat_ranks_waited(ranks, g->missing, err) : LEAT_OK;
+        const int rc = left ? leat_ranks_waited(ranks, missing, err) : LEAT_OK;
         if (rc < 0 || left == 0)
             return rc;
         nap(g, ranks->looked_ns - ranks->since_ns);
@@ -64,7 +65,8 @@ static int mpi_pass(leat_ranks *ranks, const void *mine, size_t stride, void *al
     char why[LEAT_MPI_WHY] = "";
     for (size_t at = 0; at < bytes; at += TRANSFER_BYTES) {
         const size_t n = bytes - at < TRANSFER_BYTES ? bytes - at : TRANSFER_BYTES;
-        if (g->table->begin((const char *)mine + at, stride, (char *)all + at, bytes, n, why) < 0)
+        if (g->table->begin(ranks->channel, (const char *)mine + at, stride, (char *)all + at,
+                            bytes, n, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
         const int rc = wait_all(ranks, err);
         if (rc < 0)
@@ -98,7 +100,7 @@ static void mpi_ask(leat_ranks *ranks, bool is_over, uint8_t *missing)
 {
     const mpi_group *const g = ranks->own;
     char why[LEAT_MPI_WHY];
-    g->table->ask(is_over, missing, why);
+    g->table->ask(ranks->channel, is_over, missing, why);
 }
 
 static const leat_ranks_table leat_ranks_mpi = { mpi_pass, mpi_close, mpi_host, mpi_ask };
@@ -150,7 +152,7 @@ static const leat_mpi_table *open_plugin(leat_error *err)
 int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, leat_error *err)
 {
     char why[LEAT_MPI_WHY] = "";
-    leat_ranks own = { .table = &leat_ranks_mpi };
+    leat_ranks own = { .table = &leat_ranks_mpi, .overlap = -1 };
     if (!out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_ranks_open_mpi: out must be given");
     *out = NULL;
@@ -160,7 +162,7 @@ int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, leat_error 
     if (table->open(&own.rank, &own.n, &own.here, why) < 0)
         return leat_fail(err, LEAT_E_IO, "%s", why);
     leat_ranks *const ranks = calloc(1, sizeof *ranks);
-    mpi_group *const g = calloc(1, sizeof *g + (size_t)own.n);
+    mpi_group *const g = calloc(1, sizeof *g + 2 * (size_t)own.n);
     if (!ranks || !g) {
         free(ranks);
         free(g);

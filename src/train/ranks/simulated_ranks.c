@@ -37,6 +37,6 @@ int leat_ranks_open_simulated(int32_t n, leat_ranks **out, leat_error *err)
     *out = calloc(1, sizeof **out);
     if (!*out)
         return leat_fail(err, LEAT_E_NOMEM, "%d ranks: no memory", n);
-    **out = (leat_ranks){ .table = &table, .n = n, .here = 1 };
+    **out = (leat_ranks){ .table = &table, .n = n, .here = 1, .overlap = -1 };
     return LEAT_OK;
 }
