@@ -58,6 +58,7 @@ TEST(what_is_unlike_is_named)
         { "--set eval.source.tfrecord=x-*.tfrecord",
           "has 'eval: records 240' where rank 0 has 'eval: records 60'" },
         { "--set eval.pipeline.batch.size=8", "has 'eval: pipeline " },
+        { "--overlap=on", "has 'overlap on' where rank 0 has 'overlap off'" },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_int_equal(shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 $L" CONFIG MPI
@@ -129,9 +130,12 @@ TEST(a_rank_that_is_gone_or_late_ends_all)
               "e=$((n / 7 + 2)); timeout 60 mpirun -n 2 $L" CONFIG MPI
               "--epochs $e --checkpoint c --resume --save x.st >log && "
               "timeout 60 $L" CONFIG "--epochs $e --save one.st >log && cmp one.st x.st"));
-    for (int rank = 0; rank < 2; rank++) {
+    for (int i = 0; i < 4; i++) {
+        const int rank = i % 2;
         char wanted[80];
-        assert_int_equal(signal_rank("STOP", rank, "--deadline 3", &ms), 1);
+        assert_int_equal(
+            signal_rank("STOP", rank, i / 2 ? "--deadline 3 --overlap on" : "--deadline 3", &ms),
+            1);
         snprintf(wanted, sizeof wanted, "leat train: rank %d of 3 (", rank);
         expect_in(err, wanted);
         expect_in(err, "late by more than the deadline of 3 s");

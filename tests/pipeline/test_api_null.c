@@ -342,6 +342,7 @@ TEST(trainers)
     REFUSED(leat_ranks_open_simulated(0, &ranks, &err));
     REFUSED(leat_ranks_network(NULL, 0, 1e9, &err));
     leat_ranks_deadline(NULL, 1);
+    leat_ranks_overlap(NULL, 1);
     assert_int_equal(leat_ranks_speaks(NULL), 1);
     assert_int_equal(leat_ranks_times(NULL, NULL, 0), 0);
     leat_ranks_close(&ranks);

@@ -18,7 +18,8 @@ TEST(the_files_are_those_of_one_process)
     expect_success(shell(TRAIN "--save one.st --log log1"));
     for (int n = 2; n <= 6; n += 1 + n / 4) {
         expect_success(shell("rm -rf x.st logn"));
-        expect_success(shell(TRAIN "--save x.st --ranks %d --log logn --json x.json", n));
+        expect_success(shell(TRAIN "--save x.st --ranks %d --log logn --json x.json --overlap %s",
+                             n, n % 2 ? "on" : "auto"));
         expect_success(shell("cmp one.st x.st"));
         expect_success(shell("for f in log1 logn; do grep epoch $f/log.jsonl | grep -o "
                              "'\"[a-z_]*\\(loss\\|accuracy\\)\": [^,}]*' >$f.txt; done; "
@@ -136,8 +137,11 @@ TEST(a_value_that_is_not_finite_is_named)
     expect_success(shell("echo '{source: {npy: {files: x.npy, labels: y.npy}}, pipeline: [batch: "
                          "48], train: {micro_batches: 12, model: [dense: 3], loss: "
                          "softmax_cross_entropy}}' >n.yaml"));
-    for (int n = 1; n <= 4; n++) {
-        assert_int_equal(shell("timeout 60 $L train n.yaml -q --ranks %d >log", n), 1);
+    for (int i = 0; i < 8; i++) {
+        const int n = 1 + i / 2;
+        assert_int_equal(shell("timeout 60 $L train n.yaml -q --ranks %d --overlap %s >log", n,
+                               i % 2 ? "on" : "off"),
+                         1);
         expect_in(err, "epoch 1, step 2: ");
         expect_in(err, " is NaN (batch 1");
         if (n == 3)
@@ -175,16 +179,17 @@ TEST(signals_end_all)
 TEST(a_late_rank_is_named)
 {
     make_pipeline();
-    for (int i = 0; i < 2; i++) {
+    for (int how = 0; how < 4; how++) {
+        const int i = how % 2;
         expect_failure(
             shell("rm -rf c; " TRAIN
-                  "--ranks 3 --epochs 100000 --deadline 5 --checkpoint c >log & p=$!; for i in "
+                  "--ranks 3 --epochs 100000 --deadline 5 --checkpoint c %s >log & p=$!; for i in "
                   "$(seq 450); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
                   "first=$(pgrep -P $p); others=$(pgrep -P $first); last=$(echo \"$others\" | tail "
                   "-1); kill -STOP %s; wait $p; code=$?; for o in $others; do for i in $(seq 100); "
                   "do "
                   "kill -0 $o 2>/dev/null || break; sleep 0.1; done; done; exit $code",
-                  i ? "$first" : "$last"),
+                  how / 2 ? "--overlap on" : "", i ? "$first" : "$last"),
             i ? 137 : 1, i ? "leat train: rank 0 of 3" : "leat train: rank 2 of 3");
         expect_in(err, "late by more than the deadline of 5 s");
     }
