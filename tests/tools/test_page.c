@@ -135,6 +135,23 @@ TEST(a_page_needs_nothing_else)
     }
 }
 
+/* An experiment has no `rounds` of its own: its parts may differ. */
+TEST(arms_of_compare_and_experiment_have_the_same_steps)
+{
+    json_t *const json = json_load_file(SAMPLES "compare.json", 0, NULL);
+    for (int experiment = 0; experiment < 2; experiment++) {
+        char *const given = json_dumps(json, 0), *const text = page_of_json(given);
+        page_expect(text, ">4.27\xc2\xa0ms</text>"); /* 450 steps in 1.924 s */
+        page_expect(text, ">3.06\xc2\xa0ms</text>");
+        leat_page_close(&page);
+        free(text);
+        free(given);
+        json_object_set_new(json, "command", json_string("experiment"));
+        json_object_del(json, "rounds");
+    }
+    json_decref(json);
+}
+
 TEST(a_run_says_what_the_device_did)
 {
     char *const text = page_of_sample("train.json");
