@@ -390,6 +390,41 @@ TEST(spans_of_a_timeline_stand_at_their_times)
     leat_input_close(&input);
 }
 
+/* The device comes behind all workers of a large machine; it is what the page is about. */
+TEST(a_timeline_of_many_workers_has_the_device)
+{
+    enum { WORKERS = 100 };
+    char *bytes = NULL;
+    size_t size;
+    FILE *const file = open_memstream(&bytes, &size);
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", file);
+    for (int lane = 0; lane <= WORKERS; lane++)
+        for (int i = 0; i < 10; i++)
+            fprintf(file,
+                    "%s\n{\"ph\":\"X\",\"tid\":%d,\"name\":\"%s\",\"ts\":%d,\"dur\":3000,"
+                    "\"args\":{\"batch\":%d}}",
+                    lane || i ? "," : "", lane, lane == WORKERS ? "step" : "rows", 4000 * i, i);
+    fputs("\n]}\n", file);
+    fclose(file);
+    put_text("many.trace.json", bytes);
+    free(bytes);
+    leat_input input;
+    leat_error err = { 0 };
+    if (leat_input_read(in_folder("many.trace.json"), &input, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    char *const text = write_page(&input, 1);
+    const char *const picture = page.pictures[0].text;
+    page_expect(picture, ">thread 11</text>");
+    assert_null(strstr(picture, ">thread 12</text>"));
+    page_expect(picture, ">thread 100</text>");
+    page_expect(picture, ">device busy 77");
+    page_expect(picture, ">12 of 100 threads that make samples are drawn</text>");
+    page_expect(text, "<td>thread 99</td>");
+    free(text);
+    leat_page_close(&page);
+    leat_input_close(&input);
+}
+
 /* Both axes are logarithmic: the line of b* stands at its place between two batches, inside of its band. */
 TEST(a_crossover_stands_between_its_points)
 {
