@@ -493,6 +493,25 @@ TEST(a_step_is_compared_with_capacities)
     free(text);
 }
 
+/* The headline is about this machine: the most threads that were measured on the first device. */
+TEST(a_whatif_begins_with_all_cores)
+{
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"a\", \"threads\": 2, "
+        "\"idle\": 0.8, \"predicted\": false}, {\"device\": \"a\", \"threads\": 16, \"idle\": "
+        "0.01, "
+        "\"predicted\": false}, {\"device\": \"a\", \"threads\": 32, \"idle\": 0, \"predicted\": "
+        "true}, {\"device\": \"b\", \"threads\": 24, \"idle\": 0, \"predicted\": false}], "
+        "\"trials\": "
+        "[{\"text\": \"no less\", \"set\": \"a.b=c\", \"speedup\": 1.02}, {\"text\": \"more\", "
+        "\"set\": \"a.b=d\", \"speedup\": 1.03}]}");
+    page_expect(text, "<h1>a would be idle 1.0\xc2\xa0% of the time with 16 threads</h1>");
+    assert_null(strstr(text, "no less"));
+    page_expect(text, "--set a.b=d");
+    leat_page_close(&page);
+    free(text);
+}
+
 /* Each value of tune stands below what it was compared with, which is not always the config. */
 TEST(what_tune_tried_stands_below_what_it_is_compared_with)
 {
