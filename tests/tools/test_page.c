@@ -299,9 +299,69 @@ TEST(long_lists_have_limits)
     assert_in_range(strlen(text), 1000, 400000);
     check_figures(text);
     page_expect(text, ">arm 0<");
+    page_expect(text, "<b>Arms</b> 64 of 3000 are drawn; the JSON has them all<");
     leat_page_close(&page);
     leat_input_close(&input);
     free(text);
+}
+
+/* More curves than a chart has colours and dashes make a second one. */
+TEST(all_runs_have_their_curves)
+{
+    enum { N = 20 };
+    leat_input inputs[N];
+    char name[64], text[200];
+    leat_error err = { 0 };
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "run%d.jsonl", i);
+        for (int step = *text = 0; step < 2; step++)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "{\"kind\": \"step\", \"step\": %d, \"time_s\": 1, \"loss\": 2, "
+                     "\"eval_loss\": 3}\n",
+                     step);
+        put_text(name, text);
+        if (leat_input_read(in_folder(name), &inputs[i], &err) != LEAT_OK)
+            fail_msg("%s", err.message);
+    }
+    char *const made = write_page(inputs, N);
+    for (int i = 0; i < N; i++) {
+        snprintf(text, sizeof text, "<td>run%d.jsonl: eval_loss</td>", i);
+        assert_int_equal(page_count(made, text), 2); /* steps */
+    }
+    page_expect(made, "line r0\" d=\"");
+    page_expect(made, "line r0\" stroke-dasharray=\"7 4\" d=\"");
+    assert_int_equal(page.n_charts, 2);
+    assert_string_equal(page.pictures[1].name, "loss-2");
+    free(made);
+    leat_page_close(&page);
+    for (int i = 0; i < N; i++)
+        leat_input_close(&inputs[i]);
+}
+
+TEST(any_number_of_charts_has_pictures)
+{
+    enum { SERIES = 60, N = 5 };
+    leat_input inputs[N] = { 0 };
+    json_t *const list = json_array();
+    for (int i = 0; i < SERIES; i++) {
+        char axis[16];
+        snprintf(axis, sizeof axis, "y%d", i);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:[{s:f, s:f}]}", "x", "n", "y", axis,
+                                              "points", "x", 1.0, "y", 1.0));
+    }
+    for (int i = 0; i < N; i++)
+        inputs[i] = (leat_input){ .kind = LEAT_INPUT_JSON,
+                                  .name = strdup("x.json"),
+                                  .title = strdup("x"),
+                                  .json = json_pack("{s:s, s:s, s:O}", "leat", "0", "command",
+                                                    "experiment", "series", list) };
+    free(write_page(inputs, N));
+    assert_int_equal(page.n_charts, N * SERIES);
+    assert_int_equal(page.n_pictures, page.n_charts);
+    leat_page_close(&page);
+    for (int i = 0; i < N; i++)
+        leat_input_close(&inputs[i]);
+    json_decref(list);
 }
 
 /* The marks of charts on the page of `leat report` stand where the figures say. */

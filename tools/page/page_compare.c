@@ -223,6 +223,12 @@ void leat_page_arms(leat_page *page, const json_t *json)
 {
     arm_list arms;
     list_arms(json, &arms);
+    if ((size_t)arms.n < json_array_size(arms.list)) {
+        char text[80];
+        snprintf(text, sizeof text, "%d of %zu are drawn; the JSON has them all", arms.n,
+                 json_array_size(arms.list));
+        leat_page_fact(page, "Arms", text);
+    }
     put_waterfall(page, &arms);
     put_arms(page, &arms);
     put_rates(page, &arms);
