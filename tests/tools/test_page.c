@@ -669,6 +669,27 @@ TEST(the_page_warns_as_the_screen_does)
     free(text);
 }
 
+/* As on the screen: steps of two sizes are not compared without their sizes. */
+TEST(a_step_of_another_batch_says_its_size)
+{
+    for (int larger = 0; larger < 2; larger++) {
+        char json[512];
+        snprintf(json, sizeof json,
+                 "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": "
+                 "\"launch-bound\"}, \"measured_step_ms\": 10, \"samples_per_s\": 1600, \"batch\": "
+                 "16, \"suggestions\": [{\"title\": \"M\", \"gain\": 0.6, \"predicted_step_ms\": "
+                 "%s}]}",
+                 larger ? "25" : "6.25");
+        char *const text = page_of_json(json);
+        page_expect(text, larger
+                              ? "1.60× as fast, a step of 64 samples takes 25\xc2\xa0ms, one of 16 "
+                                "takes 10\xc2\xa0ms now, "
+                              : "1.60× as fast, 6.25\xc2\xa0ms instead of 10\xc2\xa0ms per step, ");
+        leat_page_close(&page);
+        free(text);
+    }
+}
+
 /* A file of another program, or of another version, may lack it. */
 TEST(a_gain_that_is_not_there_is_not_nothing)
 {
