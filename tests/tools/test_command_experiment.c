@@ -145,6 +145,10 @@ TEST(mistakes_are_explained)
     expect_failure(shell("$L experiment placement --device sim:nothing"), 1,
                    "no simulated 'nothing'");
     expect_failure(shell("$L experiment all --json x.json"), 2, "--results");
+    expect_failure(shell("echo mine >data/first-epoch.yaml; $L experiment first-epoch --quick "
+                         "--rounds 1 --device cpu -q --data data --json"),
+                   2, "data/first-epoch.yaml: exists and is not a config that `leat experiment`");
+    expect_success(shell("grep -x mine data/first-epoch.yaml"));
     expect_failure(shell("$L experiment prefetch --data /dev/null/x --quick -q --json"), 1,
                    "/dev/null");
 }
