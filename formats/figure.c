@@ -47,6 +47,8 @@ leat_figure leat_figure_count(uint64_t n)
 leat_figure leat_figure_rate(double per_s)
 {
     const double most = 1e15;
+    if (per_s > 0 && per_s < 99.95)
+        return format("%.3g", per_s);
     return leat_figure_count((uint64_t)(!(per_s > 0) ? 0 : per_s < most ? per_s + 0.5 : most));
 }
 

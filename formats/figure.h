@@ -14,7 +14,7 @@ typedef struct leat_figure {
 /* --- on terminals and in messages --- */
 
 leat_figure leat_figure_count(uint64_t n);    /* "50,000" */
-leat_figure leat_figure_rate(double per_s);   /* rounded: "34,100"; 0 below zero */
+leat_figure leat_figure_rate(double per_s);   /* "34,100", "0.412"; 0 below zero */
 leat_figure leat_figure_bytes(double bytes);  /* "12.3 MB" */
 leat_figure leat_figure_scaled(double value); /* "12.3 G", for a unit behind */
 leat_figure leat_figure_ms(double ms);        /* "2.84", "118"; without the unit */

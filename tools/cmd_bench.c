@@ -228,7 +228,7 @@ static void print_report(const struct figures *b)
     const uint64_t samples = b->after.samples - b->before.samples;
     const uint64_t batches = b->after.batches - b->before.batches;
     printf("loader alone: %s samples/s; %s/s out, %s/s read\n",
-           leat_figure_count((uint64_t)((double)samples / s)).text,
+           leat_figure_rate((double)samples / s).text,
            leat_figure_bytes((double)(b->after.bytes_out - b->before.bytes_out) / s).text,
            leat_figure_bytes((double)(b->after.bytes_read - b->before.bytes_read) / s).text);
     leat_terminal_say(

@@ -39,14 +39,19 @@ static int check_options(const struct report_options *o, leat_error *err)
     return o->output ? leat_files_check(o->output, &page, err) : LEAT_OK;
 }
 
-/* --json over a file of results would lose them: both are JSON of leat. */
-static int check_json(const char *path, const leat_call *call, leat_error *err)
+/* --json over what another command measured would lose it: both are JSON of leat, and `--json a.json b.json` takes the
+ * first as a file to write. */
+static int check_json(const char *path, leat_error *err)
 {
-    for (int i = 0; path && i < call->n_arguments; i++)
-        if (leat_files_same(path, call->arguments[i]))
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             "--json: %s is an input and would be overwritten: choose another name",
-                             path);
+    static const leat_file_kind ours = {
+        "", "{\n  \"leat\": \"" LEAT_VERSION "\",\n  \"command\": \"report\"", 0
+    };
+    if (path && !leat_json_to_stdout(path) && !leat_file_kind_may_replace(path, &ours))
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "--json: %s is no result of `leat report` and would be overwritten: choose "
+            "another name, or `--json -`",
+            path);
     return leat_json_check(path, err);
 }
 
@@ -130,7 +135,7 @@ static int run(const leat_call *call, leat_error *err)
         r->o = call->options;
         rc = check_options(r->o, err);
         if (rc == LEAT_OK)
-            rc = check_json(r->o->json, call, err);
+            rc = check_json(r->o->json, err);
     }
     if (rc == LEAT_OK)
         rc = read_inputs(r, call, err);

@@ -56,6 +56,7 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
         all.busy += r->busy * time;
         all.input_wait += r->input_wait * time;
         all.exposed_copy += r->exposed_copy * time;
+        all.other += r->other * time; /* not what the shares leave, which may be -1e-16 */
         all.other_host += r->other_host * time;
         all.other_send += r->other_send * time;
         all.other_start += r->other_start * time;
@@ -73,7 +74,6 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
         p95[i] = r->step_p95_ns;
     }
     all.launch_p50_ns = (int64_t)leat_median_of(launch, n);
-    all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
     all.step_p50_ns = (int64_t)leat_median_of(p50, n);
     all.step_p95_ns = (int64_t)leat_median_of(p95, n);
     return all;

@@ -34,13 +34,13 @@ TEST(times_rates_and_shares)
 {
     static const struct row ms[] = { { 0, "0" },        { 0.0012345, "0.0012" }, { 0.5, "0.500" },
                                      { 2.844, "2.84" }, { 118.4, "118" },        { 0, NULL } };
-    static const struct row rates[] = { { -1, "0" },
-                                        { 0.4, "0" },
-                                        { 999.5, "1,000" },
-                                        { 34100, "34,100" },
-                                        { (double)INFINITY, "1,000,000,000,000,000" },
-                                        { (double)NAN, "0" },
-                                        { 0, NULL } };
+    static const struct row rates[] = {
+        { -1, "0" },          { 0.4, "0.4" },
+        { 1.94, "1.94" },     { 99.9, "99.9" },
+        { 99.96, "100" },     { 999.5, "1,000" },
+        { 34100, "34,100" },  { (double)INFINITY, "1,000,000,000,000,000" },
+        { (double)NAN, "0" }, { 0, NULL }
+    };
     static const struct row scaled[] = { { 7, "7.00 " }, { 45.3e9, "45.3 G" }, { 0, NULL } };
     check_rows(ms, leat_figure_ms);
     check_rows(rates, leat_figure_rate);

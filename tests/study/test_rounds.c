@@ -54,6 +54,23 @@ TEST(shares_are_of_the_sum_of_times)
     assert_near(arm.speedup.high, 1);
 }
 
+/* Where nothing is left, rounding makes no share negative: charts leave such arms out. */
+TEST(no_share_is_below_zero)
+{
+    leat_rng rng = leat_rng_make(4, 0, 0, 0);
+    for (int i = 0; i < 200; i++) {
+        leat_meter rounds[N];
+        leat_compare_arm arm = { .simulated = 0 };
+        for (int j = 0; j < N; j++)
+            rounds[j] = (leat_meter){ .n_steps = 10,
+                                      .wall_ns = 1000 + (int64_t)(leat_rng_u32(&rng) % 9000),
+                                      .busy = 1,
+                                      .samples_per_s = 100 };
+        leat_rounds_conclude(&(leat_rounds){ rounds, rounds, rounds }, rounds, N, &arm);
+        assert_true(arm.meter.other >= 0 && arm.meter.other < 1e-9);
+    }
+}
+
 /* The machine gets slower and slower, but one arm is always 5 % ahead: pairing by round sees it
  * where the arms' own intervals overlap by far. */
 TEST(pairs_see_through_drift)

@@ -96,6 +96,23 @@ TEST(few_open_files_are_enough)
     }
 }
 
+/* Text and JSON agree, also on a few samples a second. */
+TEST(a_low_rate_keeps_its_digits)
+{
+    char line[64];
+    expect_success(
+        shell("printf 'source: {images: {path: images}}\npipeline: [map: [sleep: {ms: 90}, "
+              "decode_jpeg, {resize: [4, 4]}], batch: 1, prefetch: 1]\n' >x.yaml && "
+              "$L bench x.yaml --threads 1 --warmup 0 --steps 9 -q --json=low.json "
+              ">low.txt && cat low.json"));
+    json_t *const json = parse_out();
+    snprintf(line, sizeof line, "loader alone: %.3g samples/s;",
+             json_number_value(json_object_get(json, "samples_per_s")));
+    json_decref(json);
+    expect_success(shell("cat low.txt; rm low.txt low.json"));
+    expect_in(out, line);
+}
+
 TEST(warm_up_is_at_most_half)
 {
     static const struct {

@@ -4,6 +4,8 @@
  * are not judged: with one round and two steps they say nothing. */
 #include "fixtures/command_fixture.h"
 
+#include <math.h>
+
 static json_t *list(void)
 {
     expect_success(shell("$L experiment list --json"));
@@ -113,15 +115,27 @@ TEST(text_says_simulated_and_what_is_skipped)
     expect_in(out, "\"findings\"");
 }
 
-/* Both are written: a file of the folder, and JSON alone on standard output. */
+static double of_arm(const json_t *arm, const char *key)
+{
+    return json_number_value(json_object_get(arm, key));
+}
+
+/* Both are written: a file of the folder, and JSON alone on standard output. A mean step is of all rounds. */
 TEST(results_and_json_are_the_same)
 {
     expect_success(
-        shell("$L experiment placement --quick --rounds 1 --steps 2 --device cpu -q "
+        shell("$L experiment placement --quick --rounds 3 --steps 2 --device cpu -q "
               "--results both --json >b.json && test \"$(cat b.json)\" = \"$(cat both/*)\" && "
               "cat b.json"));
-    json_t *const json = parse_out();
+    json_t *const json = parse_out(), *arm;
+    size_t i;
     check_json(json, "placement");
+    json_array_foreach(json_object_get(json, "arms"), i, arm)
+    {
+        const double wall_ms = of_arm(arm, "step_mean_ms") * 3 * of_arm(arm, "steps");
+        assert_true(fabs(wall_ms / (1e3 * of_arm(arm, "wall_s")) - 1) < 1e-6);
+    }
+    assert_true(i > 0);
     json_decref(json);
 }
 
@@ -131,6 +145,10 @@ TEST(mistakes_are_explained)
     expect_failure(shell("$L experiment placement --device sim:nothing"), 1,
                    "no simulated 'nothing'");
     expect_failure(shell("$L experiment all --json x.json"), 2, "--results");
+    expect_failure(shell("echo mine >data/first-epoch.yaml; $L experiment first-epoch --quick "
+                         "--rounds 1 --device cpu -q --data data --json"),
+                   2, "data/first-epoch.yaml: exists and is not a config that `leat experiment`");
+    expect_success(shell("grep -x mine data/first-epoch.yaml"));
     expect_failure(shell("$L experiment prefetch --data /dev/null/x --quick -q --json"), 1,
                    "/dev/null");
 }

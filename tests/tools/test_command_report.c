@@ -68,10 +68,15 @@ TEST(an_input_is_not_overwritten)
                          "ln -sf i.json link.json",
                          SOURCE_DIR));
     assert_int_equal(shell("$L report i.json -o y.html --json=link.json"), 2);
-    expect_in(err, "--json: link.json is an input and would be overwritten: choose another name");
+    expect_in(err, "--json: link.json is no result of `leat report` and would be overwritten");
+    assert_int_equal(shell("$L report -o y.html --json i.json link.json"), 2); /* meant as inputs */
+    expect_in(err, "--json: i.json is no result of `leat report`");
     expect_success(shell("cmp i.json %s/tests/fuzz/corpus/fuzz_report/compare.json && "
-                         "rm i.json link.json",
+                         "rm link.json",
                          SOURCE_DIR));
+    for (int again = 0; again < 2; again++) /* its own result may be replaced */
+        expect_success(shell("$L report i.json -o y.html --json r.json"));
+    expect_success(shell("$L report i.json -o y.html --json - >r.json && rm i.json r.json y.html"));
 }
 
 TEST(mistakes_are_told)

@@ -135,6 +135,23 @@ TEST(a_page_needs_nothing_else)
     }
 }
 
+/* An experiment has no `rounds` of its own: its parts may differ. */
+TEST(arms_of_compare_and_experiment_have_the_same_steps)
+{
+    json_t *const json = json_load_file(SAMPLES "compare.json", 0, NULL);
+    for (int experiment = 0; experiment < 2; experiment++) {
+        char *const given = json_dumps(json, 0), *const text = page_of_json(given);
+        page_expect(text, ">4.27\xc2\xa0ms</text>"); /* 450 steps in 1.924 s */
+        page_expect(text, ">3.06\xc2\xa0ms</text>");
+        leat_page_close(&page);
+        free(text);
+        free(given);
+        json_object_set_new(json, "command", json_string("experiment"));
+        json_object_del(json, "rounds");
+    }
+    json_decref(json);
+}
+
 TEST(a_run_says_what_the_device_did)
 {
     char *const text = page_of_sample("train.json");
@@ -282,9 +299,69 @@ TEST(long_lists_have_limits)
     assert_in_range(strlen(text), 1000, 400000);
     check_figures(text);
     page_expect(text, ">arm 0<");
+    page_expect(text, "<b>Arms</b> 64 of 3000 are drawn; the JSON has them all<");
     leat_page_close(&page);
     leat_input_close(&input);
     free(text);
+}
+
+/* More curves than a chart has colours and dashes make a second one. */
+TEST(all_runs_have_their_curves)
+{
+    enum { N = 20 };
+    leat_input inputs[N];
+    char name[64], text[200];
+    leat_error err = { 0 };
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "run%d.jsonl", i);
+        for (int step = *text = 0; step < 2; step++)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "{\"kind\": \"step\", \"step\": %d, \"time_s\": 1, \"loss\": 2, "
+                     "\"eval_loss\": 3}\n",
+                     step);
+        put_text(name, text);
+        if (leat_input_read(in_folder(name), &inputs[i], &err) != LEAT_OK)
+            fail_msg("%s", err.message);
+    }
+    char *const made = write_page(inputs, N);
+    for (int i = 0; i < N; i++) {
+        snprintf(text, sizeof text, "<td>run%d.jsonl: eval_loss</td>", i);
+        assert_int_equal(page_count(made, text), 2); /* steps */
+    }
+    page_expect(made, "line r0\" d=\"");
+    page_expect(made, "line r0\" stroke-dasharray=\"7 4\" d=\"");
+    assert_int_equal(page.n_charts, 2);
+    assert_string_equal(page.pictures[1].name, "loss-2");
+    free(made);
+    leat_page_close(&page);
+    for (int i = 0; i < N; i++)
+        leat_input_close(&inputs[i]);
+}
+
+TEST(any_number_of_charts_has_pictures)
+{
+    enum { SERIES = 60, N = 5 };
+    leat_input inputs[N] = { 0 };
+    json_t *const list = json_array();
+    for (int i = 0; i < SERIES; i++) {
+        char axis[16];
+        snprintf(axis, sizeof axis, "y%d", i);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:[{s:f, s:f}]}", "x", "n", "y", axis,
+                                              "points", "x", 1.0, "y", 1.0));
+    }
+    for (int i = 0; i < N; i++)
+        inputs[i] = (leat_input){ .kind = LEAT_INPUT_JSON,
+                                  .name = strdup("x.json"),
+                                  .title = strdup("x"),
+                                  .json = json_pack("{s:s, s:s, s:O}", "leat", "0", "command",
+                                                    "experiment", "series", list) };
+    free(write_page(inputs, N));
+    assert_int_equal(page.n_charts, N * SERIES);
+    assert_int_equal(page.n_pictures, page.n_charts);
+    leat_page_close(&page);
+    for (int i = 0; i < N; i++)
+        leat_input_close(&inputs[i]);
+    json_decref(list);
 }
 
 /* The marks of charts on the page of `leat report` stand where the figures say. */
@@ -373,6 +450,41 @@ TEST(spans_of_a_timeline_stand_at_their_times)
     leat_input_close(&input);
 }
 
+/* The device comes behind all workers of a large machine; it is what the page is about. */
+TEST(a_timeline_of_many_workers_has_the_device)
+{
+    enum { WORKERS = 100 };
+    char *bytes = NULL;
+    size_t size;
+    FILE *const file = open_memstream(&bytes, &size);
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", file);
+    for (int lane = 0; lane <= WORKERS; lane++)
+        for (int i = 0; i < 10; i++)
+            fprintf(file,
+                    "%s\n{\"ph\":\"X\",\"tid\":%d,\"name\":\"%s\",\"ts\":%d,\"dur\":3000,"
+                    "\"args\":{\"batch\":%d}}",
+                    lane || i ? "," : "", lane, lane == WORKERS ? "step" : "rows", 4000 * i, i);
+    fputs("\n]}\n", file);
+    fclose(file);
+    put_text("many.trace.json", bytes);
+    free(bytes);
+    leat_input input;
+    leat_error err = { 0 };
+    if (leat_input_read(in_folder("many.trace.json"), &input, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    char *const text = write_page(&input, 1);
+    const char *const picture = page.pictures[0].text;
+    page_expect(picture, ">thread 11</text>");
+    assert_null(strstr(picture, ">thread 12</text>"));
+    page_expect(picture, ">thread 100</text>");
+    page_expect(picture, ">device busy 77");
+    page_expect(picture, ">12 of 100 threads that make samples are drawn</text>");
+    page_expect(text, "<td>thread 99</td>");
+    free(text);
+    leat_page_close(&page);
+    leat_input_close(&input);
+}
+
 /* Both axes are logarithmic: the line of b* stands at its place between two batches, inside of its band. */
 TEST(a_crossover_stands_between_its_points)
 {
@@ -437,6 +549,25 @@ TEST(a_step_is_compared_with_capacities)
     page_expect(text, "Decode with an index of the JPEG files");
     page_expect(text, "class=\"mock\">simulated");
     page_expect(page.pictures[0].text, "Where the time of a step goes (simulated)");
+    leat_page_close(&page);
+    free(text);
+}
+
+/* The headline is about this machine: the most threads that were measured on the first device. */
+TEST(a_whatif_begins_with_all_cores)
+{
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"a\", \"threads\": 2, "
+        "\"idle\": 0.8, \"predicted\": false}, {\"device\": \"a\", \"threads\": 16, \"idle\": "
+        "0.01, "
+        "\"predicted\": false}, {\"device\": \"a\", \"threads\": 32, \"idle\": 0, \"predicted\": "
+        "true}, {\"device\": \"b\", \"threads\": 24, \"idle\": 0, \"predicted\": false}], "
+        "\"trials\": "
+        "[{\"text\": \"no less\", \"set\": \"a.b=c\", \"speedup\": 1.02}, {\"text\": \"more\", "
+        "\"set\": \"a.b=d\", \"speedup\": 1.03}]}");
+    page_expect(text, "<h1>a would be idle 1.0\xc2\xa0% of the time with 16 threads</h1>");
+    assert_null(strstr(text, "no less"));
+    page_expect(text, "--set a.b=d");
     leat_page_close(&page);
     free(text);
 }
@@ -536,6 +667,27 @@ TEST(the_page_warns_as_the_screen_does)
     page_expect(text, "the order is less random");
     leat_page_close(&page);
     free(text);
+}
+
+/* As on the screen: steps of two sizes are not compared without their sizes. */
+TEST(a_step_of_another_batch_says_its_size)
+{
+    for (int larger = 0; larger < 2; larger++) {
+        char json[512];
+        snprintf(json, sizeof json,
+                 "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": "
+                 "\"launch-bound\"}, \"measured_step_ms\": 10, \"samples_per_s\": 1600, \"batch\": "
+                 "16, \"suggestions\": [{\"title\": \"M\", \"gain\": 0.6, \"predicted_step_ms\": "
+                 "%s}]}",
+                 larger ? "25" : "6.25");
+        char *const text = page_of_json(json);
+        page_expect(text, larger
+                              ? "1.60× as fast, a step of 64 samples takes 25\xc2\xa0ms, one of 16 "
+                                "takes 10\xc2\xa0ms now, "
+                              : "1.60× as fast, 6.25\xc2\xa0ms instead of 10\xc2\xa0ms per step, ");
+        leat_page_close(&page);
+        free(text);
+    }
 }
 
 /* A file of another program, or of another version, may lack it. */

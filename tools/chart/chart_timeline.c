@@ -6,7 +6,7 @@
 
 #include "chart.h"
 
-enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
+enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, WORKERS_MOST = 12 };
 
 /* The kinds of spans that are drawn, in the order of their names above the picture. */
 static const int32_t drawn[] = { LEAT_SPAN_WORK, LEAT_SPAN_START, LEAT_SPAN_READ, LEAT_SPAN_COPY,
@@ -168,18 +168,20 @@ static void put_head(FILE *out, const struct leat_timeline_run *run, double widt
     leat_svg_text(out, width, y + 14, "strong", "end", text);
 }
 
-/* Lanes of a trace below its name. Returns where they end. */
+/* Lanes of a trace below its name: some of the workers, and all others. Returns where they end. */
 static double put_run(FILE *out, const leat_timeline *t, const struct leat_timeline_run *run,
                       const leat_axis *x, double y)
 {
     box boxes[BOXES_MOST];
     char text[100];
-    int n_lanes = 0;
+    int n_workers = 0;
     put_head(out, run, x->at + x->length, y);
     y += HEAD;
-    for (int lane = 0; lane < run->spans->n_lanes && n_lanes < LANES_MOST; lane++) {
+    for (int lane = 0; lane < run->spans->n_lanes; lane++) {
         const int n = boxes_of(t, run, lane, boxes);
-        if (n == 0)
+        const bool works =
+            n > 0 && (boxes[0].kind == LEAT_SPAN_WORK || boxes[0].kind == LEAT_SPAN_START);
+        if (n == 0 || (works && n_workers++ >= WORKERS_MOST))
             continue;
         leat_svg_text(out, 0, y + 13.5, "", "start",
                       leat_svg_fit(run->spans->lanes[lane].name, x->at - 2, text, sizeof text));
@@ -187,7 +189,12 @@ static double put_run(FILE *out, const leat_timeline *t, const struct leat_timel
         for (int i = 0; i < n; i++)
             put_box(out, &boxes[i], x, y);
         y += LANE;
-        n_lanes++;
+    }
+    if (n_workers > WORKERS_MOST) {
+        snprintf(text, sizeof text, "%d of %d threads that make samples are drawn", WORKERS_MOST,
+                 n_workers);
+        leat_svg_text(out, x->at, y + 13.5, "small", "start", text);
+        y += LANE;
     }
     return y + GAP;
 }

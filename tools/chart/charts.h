@@ -11,7 +11,7 @@
 
 /* --- runs beside each other: where the device's time went in each, and how long a step took --- */
 
-enum { LEAT_ARMS_MOST = 32, LEAT_ARMS_PARTS = 4 };
+enum { LEAT_ARMS_MOST = 64, LEAT_ARMS_PARTS = 4 };
 
 typedef struct leat_chart_arm {
     const char *name;
@@ -39,7 +39,7 @@ leat_chart leat_chart_arms(const leat_arms *data);
 
 /* --- horizontal bars with intervals, in groups, beside one or two lines that they are compared with --- */
 
-enum { LEAT_BARS_MOST = 96, LEAT_BARS_WALLS_MOST = 2 };
+enum { LEAT_BARS_MOST = 128 /* rows of leat_whatif() */, LEAT_BARS_WALLS_MOST = 2 };
 
 typedef struct leat_bar {
     const char *group; /* NULL: none; bars of a group follow each other */
@@ -74,7 +74,7 @@ leat_chart leat_chart_bars(const leat_bars *data);
 
 /* --- up to four values in each row as dots on one axis, which is logarithmic where values lie far apart --- */
 
-enum { LEAT_DOTS_ROWS_MOST = 32, LEAT_DOTS_MOST = 4 };
+enum { LEAT_DOTS_ROWS_MOST = LEAT_ARMS_MOST, LEAT_DOTS_MOST = 4 };
 
 typedef struct leat_dots {
     const char *id, *title, *about; /* of the chart */

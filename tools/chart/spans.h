@@ -12,7 +12,10 @@
 
 #include "leat/error.h"
 
-enum { LEAT_SPANS_LANES_MOST = 64, LEAT_SPANS_MOST = 1 << 23 };
+enum {
+    LEAT_SPANS_LANES_MOST = 1100, /* engine.threads is 1024 at most */
+    LEAT_SPANS_MOST = 1 << 23
+};
 
 /* What a thread or an engine did, by kind. */
 typedef enum leat_span_kind {

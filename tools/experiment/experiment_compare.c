@@ -53,10 +53,16 @@ static char *config_text(const leat_experiment_run *run, const char *name)
 
 int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err)
 {
-    char *const text = config_text(run, name);
+    static const leat_file_kind ours = { "a config that `leat experiment` wrote",
+                                         "# Written by `leat experiment`.\n", 0 };
+    char *const config = config_text(run, name);
+    char *const text = config ? leat_files_text("%s%s", ours.begins, config) : NULL;
     char *const path = leat_files_text("%s/%s.yaml", run->data_folder, name);
-    const int rc = text && path ? leat_files_write(path, text, strlen(text), err)
-                                : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = text && path ? leat_files_check(path, &ours, err)
+                          : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_files_write(path, text, strlen(text), err);
+    free(config);
     free(text);
     free(path);
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "formats/grow.h"
 #include "page_kinds.h"
 
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
@@ -97,18 +98,27 @@ static void name_picture(const leat_page *page, const char *id, char name[40])
         snprintf(name, 40, "%.24s-%d", id, n);
 }
 
+/* False: out of memory. */
+static bool keep_picture(leat_page *page, const leat_chart *chart)
+{
+    leat_page_picture *const more =
+        leat_grow(page->pictures, (size_t)page->n_pictures, sizeof *more);
+    if (!more)
+        return false;
+    page->pictures = more;
+    leat_page_picture *const picture = &more[page->n_pictures];
+    name_picture(page, chart->id, picture->name);
+    picture->text = leat_chart_file(chart, 1, &picture->size);
+    page->n_pictures += picture->text != NULL;
+    return picture->text != NULL;
+}
+
 void leat_page_chart(leat_page *page, leat_chart chart, int n)
 {
     if (!n)
         return;
     page->n_charts++;
-    if (page->wants_pictures && page->n_pictures < LEAT_PAGE_PICTURES_MOST) {
-        leat_page_picture *const picture = &page->pictures[page->n_pictures];
-        name_picture(page, chart.id, picture->name);
-        picture->text = leat_chart_file(&chart, 1, &picture->size);
-        page->failed |= !picture->text;
-        page->n_pictures += picture->text != NULL;
-    }
+    page->failed |= page->wants_pictures && !keep_picture(page, &chart);
     page->failed |= leat_chart_figure(page->out, &chart) < 0;
 }
 
@@ -286,6 +296,7 @@ void leat_page_close(leat_page *page)
 {
     for (int i = 0; i < page->n_pictures; i++)
         free(page->pictures[i].text);
+    free(page->pictures);
     *page = (leat_page){ 0 };
 }
 

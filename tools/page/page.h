@@ -89,7 +89,7 @@ int leat_input_read(const char *path, leat_input *out, leat_error *err);
 int leat_input_take(FILE *file, const char *name, leat_input *out, leat_error *err);
 void leat_input_close(leat_input *input);
 
-enum { LEAT_PAGE_INPUTS_MOST = 64, LEAT_PAGE_PICTURES_MOST = 256 };
+enum { LEAT_PAGE_INPUTS_MOST = 64 };
 
 typedef struct leat_page_picture {
     char name[40]; /* of the file, without ".svg" */
@@ -103,7 +103,7 @@ typedef struct leat_page {
     int n_charts;
     bool failed; /* out of memory */
     bool wants_pictures;
-    leat_page_picture pictures[LEAT_PAGE_PICTURES_MOST];
+    leat_page_picture *pictures;
     int n_pictures;
 } leat_page;
 

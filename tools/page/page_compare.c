@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_compare.c: `leat compare`: arms beside each other, and what bounds the first. */
-#include <math.h>
 #include <string.h>
 
 #include "formats/figure.h"
@@ -38,12 +37,9 @@ static const json_t *best_arm(const json_t *json)
     return best;
 }
 
-static double step_ms(const json_t *json, const json_t *arm)
+static double step_ms(const json_t *arm)
 {
-    const double steps =
-        leat_fields_number(arm, "steps") * fmax(leat_fields_number(json, "rounds"), 1);
-    const double mean = 1000 * leat_fields_number(arm, "wall_s") / steps;
-    return mean > 0 && mean < 1e12 ? mean : leat_fields_number(arm, "step_p50_ms");
+    return leat_fields_number(arm, "step_mean_ms");
 }
 
 /* --- the answer ------------------------------------------------------------------------------------*/
@@ -57,7 +53,7 @@ static const char *end_of_value(const char *name)
     return name;
 }
 
-static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
+static void gain_facts(const json_t *first, const json_t *best, leat_answer *out)
 {
     char note[200];
     double low, high;
@@ -77,8 +73,8 @@ static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
     }
 
     snprintf(change->gain, sizeof change->gain, "measured: %s instead of %s per step; then %.60s",
-             leat_figure_unit(step_ms(json, best), "ms").text,
-             leat_figure_unit(step_ms(json, first_arm(json)), "ms").text,
+             leat_figure_unit(step_ms(best), "ms").text,
+             leat_figure_unit(step_ms(first), "ms").text,
              leat_fields_text_or(best, "verdict", "?"));
     change->title = "Use the fastest arm";
 }
@@ -100,10 +96,10 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
                  leat_figure_percent(leat_fields_number(best, "idle")).text);
     leat_answer_fact(out, "Device idle",
                      leat_figure_percent(leat_fields_number(first, "idle")).text, note);
-    leat_answer_fact(out, "Mean step", leat_figure_unit(step_ms(json, first), "ms").text,
+    leat_answer_fact(out, "Mean step", leat_figure_unit(step_ms(first), "ms").text,
                      leat_fields_text(first, "name"));
     if (best)
-        gain_facts(json, best, out);
+        gain_facts(first, best, out);
     else if (json_array_size(json_object_get(json, "arms")) > 1)
         leat_answer_fact(out, "Could gain", has_few_rounds(json) ? "unknown" : "nothing",
                          has_few_rounds(json) ? "fewer than 5 rounds are too few to tell"
@@ -115,7 +111,7 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
 
 /* The arms of one JSON, with names that say where each ran if not all ran on one device. */
 typedef struct arm_list {
-    const json_t *json, *list;
+    const json_t *list;
     int n;
     bool simulated; /* all are */
     char names[LEAT_ARMS_MOST][200];
@@ -129,7 +125,6 @@ static const json_t *arm_of(const arm_list *arms, int i)
 static void list_arms(const json_t *json, arm_list *out)
 {
     bool mixed = false;
-    out->json = json;
     out->list = leat_fields_list(json, "arms");
     out->n = leat_fields_count(out->list, LEAT_ARMS_MOST);
     out->simulated = out->n > 0;
@@ -159,8 +154,7 @@ static void put_waterfall(leat_page *page, const arm_list *arms)
              arms->n > 1 ? arms->names[0] : "");
     for (int i = 0; i < LEAT_ARMS_PARTS; i++)
         leat_waterfall_add(&data, leat_arms_parts[i], leat_fields_number(first, leat_arms_parts[i]),
-                           leat_fields_number(first, leat_arms_parts[i]) *
-                               step_ms(arms->json, first));
+                           leat_fields_number(first, leat_arms_parts[i]) * step_ms(first));
     leat_page_chart(page, leat_chart_waterfall(&data), data.n);
 }
 
@@ -174,7 +168,7 @@ static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
         out->parts[k] = leat_fields_number(arm, leat_arms_parts[k]);
     leat_fields_interval(arm, "idle_interval", &out->idle_low, &out->idle_high);
     leat_fields_interval(arm, "samples_per_s_interval", &low, &high);
-    out->step_ms = step_ms(arms->json, arm);
+    out->step_ms = step_ms(arm);
     out->step_low = out->step_ms * (rate / high); /* a batch over the rate */
     out->step_high = out->step_ms * (rate / low);
 }
@@ -229,6 +223,12 @@ void leat_page_arms(leat_page *page, const json_t *json)
 {
     arm_list arms;
     list_arms(json, &arms);
+    if ((size_t)arms.n < json_array_size(arms.list)) {
+        char text[80];
+        snprintf(text, sizeof text, "%d of %zu are drawn; the JSON has them all", arms.n,
+                 json_array_size(arms.list));
+        leat_page_fact(page, "Arms", text);
+    }
     put_waterfall(page, &arms);
     put_arms(page, &arms);
     put_rates(page, &arms);

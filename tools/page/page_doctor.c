@@ -80,6 +80,7 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                  rate = leat_fields_number(json, "samples_per_s"), times = gained(from);
     const bool measured = verified > 0;
     const double ms = measured ? step * verified / before : then;
+    const double batch = leat_fields_number(json, "batch"), rows = rate * times * ms * 1e-3;
     const char *const why = leat_fields_text(from, "not_tried");
     const size_t size = sizeof change->gain;
     char *const gain = change->gain;
@@ -92,9 +93,13 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
         leat_files_append(gain, size, " as fast");
         return;
     }
-    leat_files_append(gain, size, "%s as fast, %s instead of %s per step",
-                      leat_figure_times(times).text, leat_figure_unit(ms, "ms").text,
-                      leat_figure_unit(step, "ms").text);
+    const leat_figure into = leat_figure_unit(ms, "ms"), now = leat_figure_unit(step, "ms");
+    leat_files_append(gain, size, "%s as fast, ", leat_figure_times(times).text);
+    if (fabs(rows / batch - 1) > 0.1) /* the change is of the batch */
+        leat_files_append(gain, size, "a step of %.0f samples takes %s, one of %.0f takes %s now",
+                          rows, into.text, batch, now.text);
+    else
+        leat_files_append(gain, size, "%s instead of %s per step", into.text, now.text);
     if (rate > 0)
         leat_files_append(gain, size, ", %s instead of %s samples/s",
                           leat_figure_number(rate * times).text, leat_figure_number(rate).text);

@@ -54,17 +54,20 @@ static const struct {
       { "idle", "wait_share" } },
 };
 
-/* Adds one run's curve of a key, if the run has it. */
-static void add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
+/* Adds one run's curve of a key, if the run has it. A colour that repeats has another dash. */
+static void add_curve(leat_lines *lines, const leat_input *input, const char *key)
 {
     const int before = lines->n;
     char name[160];
     snprintf(name, sizeof name, "%.80s: %s", input->title, key);
     leat_run_curves_add(&input->rows, key, LEAT_RUN_CURVES_STEP, name, lines);
-    if (lines->n > before)
-        lines->lines[before].colour = colour % LEAT_CHART_COLOURS;
+    if (lines->n > before) {
+        lines->lines[before].colour = before % LEAT_CHART_COLOURS;
+        lines->lines[before].dash = before / LEAT_CHART_COLOURS;
+    }
 }
 
+/* More curves than one chart has room for make another one. */
 static void put_curves(leat_page *page, const leat_input *inputs, int n, size_t c)
 {
     leat_lines lines = { .id = curves[c].id,
@@ -75,11 +78,12 @@ static void put_curves(leat_page *page, const leat_input *inputs, int n, size_t 
                          .steps = true,
                          .from_zero = true,
                          .wall = NAN };
-    int colour = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         for (int k = 0; k < 2 && inputs[i].kind == LEAT_INPUT_LOG && curves[c].keys[k]; k++)
-            add_curve(&lines, &inputs[i], colour++, curves[c].keys[k]);
-    leat_page_lines(page, &lines);
+            add_curve(&lines, &inputs[i], curves[c].keys[k]);
+        if (lines.n > LEAT_LINES_MOST - 2 || i == n - 1)
+            leat_page_lines(page, &lines);
+    }
 }
 
 void leat_page_logs(leat_page *page, const leat_input *inputs, int n)

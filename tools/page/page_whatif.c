@@ -7,14 +7,21 @@
 #include "formats/figure.h"
 #include "page_kinds.h"
 
-/* The first row that was measured and not predicted: what this machine can do. */
+/* What this machine can do: the first device with the most threads that were measured; else its first row. */
 static const json_t *row_of_now(const json_t *json)
 {
-    const json_t *const rows = leat_fields_list(json, "rows");
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (!leat_fields_true(json_array_get(rows, i), "predicted"))
-            return json_array_get(rows, i);
-    return json_array_get(rows, 0);
+    const json_t *const rows = leat_fields_list(json, "rows"), *now = json_array_get(rows, 0);
+    const char *const device = leat_fields_text_or(now, "device", "?");
+    double most = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const row = json_array_get(rows, i);
+        if (leat_fields_number(row, "threads") > most && !leat_fields_true(row, "predicted") &&
+            !strcmp(leat_fields_text_or(row, "device", "?"), device)) {
+            most = leat_fields_number(row, "threads");
+            now = row;
+        }
+    }
+    return now;
 }
 
 /* A row without the key is taken for simulated. */
@@ -27,7 +34,7 @@ static bool is_simulated(const json_t *json)
     return simulated;
 }
 
-/* What would make the loader faster. */
+/* What would make the loader faster: by 3 % or more, as for `leat doctor`. */
 static void take_trials(const json_t *json, leat_answer *out)
 {
     const json_t *const trials = leat_fields_list(json, "trials");
@@ -35,7 +42,7 @@ static void take_trials(const json_t *json, leat_answer *out)
         const json_t *const trial = json_array_get(trials, i);
         const double speedup = leat_fields_number(trial, "speedup");
         struct leat_answer_change *const change =
-            speedup > 1
+            speedup >= 1.03
                 ? leat_answer_change(out, leat_fields_text_or(trial, "text", "change"), NULL)
                 : NULL;
         if (!change)

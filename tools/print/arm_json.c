@@ -10,6 +10,7 @@ void leat_arm_add(json_t *list, const leat_compare_arm *arm)
     leat_json_text(one, "device", arm->device);
     leat_json_bool(one, "simulated", arm->simulated);
     leat_json_estimate(one, "samples_per_s", "samples_per_s_interval", &arm->samples_per_s);
+    leat_json_real(one, "step_mean_ms", (double)meter->wall_ns * 1e-6 / (double)meter->n_steps);
     leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
     leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
     leat_json_real(one, "busy", meter->busy);

@@ -55,7 +55,7 @@ static void collect(const leat_progress *p, double seconds, leat_progress_fields
     if (p->total > p->done && rate > 0)
         add_left(fields, (double)(p->total - p->done) / rate);
     if (!p->own_rate)
-        leat_progress_add(fields, "%s/s", leat_figure_count((uint64_t)rate).text);
+        leat_progress_add(fields, "%s/s", leat_figure_rate(rate).text);
     if (p->describe)
         p->describe(p->user, fields);
 }

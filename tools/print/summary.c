@@ -67,8 +67,7 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
         /* a long name gets its own line */
         printf("%-*s%s%*s%12s %10.2f %9.1f %% %7s %10s\n", NAME, stage->name,
                strlen(stage->name) > NAME ? "\n" : "", strlen(stage->name) > NAME ? NAME : 0, "",
-               leat_figure_count((uint64_t)ratio((double)stage->samples, s)).text,
-               us_per_sample(stage),
+               leat_figure_rate(ratio((double)stage->samples, s)).text, us_per_sample(stage),
                ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100, cpu,
                leat_figure_bytes(ratio((double)stage->bytes_out, s)).text);
 }

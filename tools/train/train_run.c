@@ -319,8 +319,7 @@ static void describe(void *user, leat_progress_fields *fields)
     if (now.samples && !isnan(now.accuracy))
         leat_progress_add(fields, "acc. %.1f %%", now.accuracy * 100);
     if (recent.samples > 0)
-        leat_progress_add(fields, "%s samples/s",
-                          leat_figure_count((uint64_t)recent.samples_per_s).text);
+        leat_progress_add(fields, "%s samples/s", leat_figure_rate(recent.samples_per_s).text);
     if (recent.samples > 0 && !isnan(recent.idle))
         leat_progress_add(fields, "idle %.0f %%", recent.idle * 100);
     if (per_epoch > 0 && t->steps > 0)
