@@ -29,6 +29,8 @@ static const struct {
       "{from: [a, b]}, relu, flatten, dense: 4]",
       0, 1, 0 },
     { "[batch_norm, flatten, dense: 4, batch_norm]", 0, 2, 0 },
+    /* behind flatten it has channels of each pixel */
+    { "[conv2d: {filters: 8, kernel: 3}, flatten, batch_norm, relu, dense: 4]", 0, 1, 0 },
     /* both ends of a residual block */
     { "[conv2d: {filters: 6, kernel: 3, padding: same}, batch_norm, relu: {name: a}, conv2d: "
       "{filters: 6, kernel: 3, padding: same}, batch_norm: {name: b}, add: {from: [a, b]}, relu, "
