@@ -442,7 +442,8 @@ static int run_all(struct predict *p, leat_error *err)
 {
     leat_batch *batch;
     int rc;
-    while ((rc = leat_loader_next(p->loader, &batch, err)) == LEAT_OK) {
+    while ((rc = leat_signals_caught() ? leat_fail(err, LEAT_E_CANCELED, "stopped by a signal")
+                                       : leat_loader_next(p->loader, &batch, err)) == LEAT_OK) {
         rc = one_batch(p, batch, err);
         leat_batch_release(batch);
         if (rc < 0)
@@ -473,7 +474,6 @@ static int run(const leat_call *call, leat_error *err)
     free(p.outputs);
     json_decref(p.list);
     fflush(stdout);
-    leat_signals_raise();
     return rc;
 }
 

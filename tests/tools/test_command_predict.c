@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 static void train(void)
 {
@@ -96,6 +97,27 @@ TEST_WITH(predict_names_bad_files, NULL, clean)
     expect_failure(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st test-images/ring"), 1,
                    "test-images/ring is a folder: name the images in it, such as");
     expect_success(shell("rmdir tmp"));
+}
+
+/* It comes while its folder is made, or while a record is decoded, which takes a pause. */
+TEST_WITH(a_signal_stops_predict, NULL, clean)
+{
+    static const struct {
+        const char *calls, *images;
+    } cases[] = { { "mkdir", "test-images/*/*" }, { "sleep", "" } };
+    train();
+    expect_success(shell("mkdir tmp"));
+    for (size_t i = 0; i < 2; i++) {
+        char line[400];
+        snprintf(line, sizeof line,
+                 "LEAT_FAULT_SIGNAL=15 TMPDIR=$PWD/tmp env --default-signal=TERM $L predict x.yaml "
+                 "--weights x.st --json x.json --threads 1 --set 'eval.pipeline=[map: {ops: "
+                 "[decode_jpeg, {center_crop: {size: [16, 16]}}, cast, sleep: 20]}, batch: 1]' %s",
+                 cases[i].images);
+        assert_int_equal(disturb(line, cases[i].calls, 3, 0), 143);
+        expect_in(err, "leat predict: stopped by a signal");
+        expect_success(shell("test ! -e x.json && rmdir tmp && mkdir tmp"));
+    }
 }
 
 /* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
