@@ -218,7 +218,7 @@ static int count_classes(struct predict *p, const char *section, int64_t *n, lea
     int rc = LEAT_OK;
     if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
         rc = leat_trained_take_classes(&p->t, section, plan, err);
-        *n = leat_plan_get_info(plan)->n_classes;
+        *n = leat_plan_n_classes(plan, "label"); /* that of the images */
     }
     leat_plan_close(&plan);
     if (*n < p->t.n_classes)
