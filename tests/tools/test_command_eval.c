@@ -3,6 +3,7 @@
  * test_command_eval.c: `leat eval`, and `leat predict` beside it: they agree with training's own evaluation, with each
  * other and with their sums. */
 #include <math.h>
+#include <sys/resource.h>
 
 #include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
@@ -547,6 +548,21 @@ TEST_WITH(classes_are_those_of_the_target, NULL, clean)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* A JSON value for each cell of a confusion matrix takes four times the matrix. */
+TEST_WITH(a_confusion_is_no_json_that_nobody_wants, NULL, clean)
+{
+    struct rusage few, many; /* the largest of all processes so far */
+    expect_success(
+        shell("printf 'a,y\\n1,0\\n2,1\\n' >x.csv; echo '{source: {csv: {files: x.csv, features: "
+              "{x: a, label: {columns: y, type: int64}}}}, pipeline: [{batch: 2}], train: {input: "
+              "x, model: [{dense: 3000}], loss: softmax_cross_entropy}}' >y.yaml; $L train y.yaml "
+              "--epochs 1 -q --save x.st"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &few), 0);
+    expect_success(shell("$L eval y.yaml --section train --weights x.st -q"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &many), 0);
+    assert_true(many.ru_maxrss - few.ru_maxrss < 200000); /* the matrix has 9 million cells */
+}
+
 /* What `leat train` evaluates, `leat eval` does, too: a training step on such batches takes more than there is. */
 TEST_WITH(evaluation_takes_no_memory_of_training, NULL, clean)
 {
