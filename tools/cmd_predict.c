@@ -196,8 +196,8 @@ struct predict {
     float *outputs, *values; /* of a batch: the model's, and what is shown of them */
     int64_t n_outputs;
     bool probabilities;
-    bool binary; /* the one output is the probability of class 1 of two */
-    json_t *list;
+    bool binary;  /* the one output is the probability of class 1 of two */
+    json_t *list; /* NULL: no --json */
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
@@ -454,12 +454,13 @@ static int run_all(struct predict *p, leat_error *err)
 
 static int run(const leat_call *call, leat_error *err)
 {
-    struct predict p = { .o = call->options, .call = call, .list = json_array() };
+    struct predict p = { .o = call->options, .call = call };
+    p.list = p.o->json ? json_array() : NULL;
     leat_signals_catch();
     int rc = open_all(&p, err);
     if (rc == LEAT_OK)
         rc = run_all(&p, err);
-    if (rc == LEAT_OK) {
+    if (rc == LEAT_OK && p.list) {
         json_t *json = leat_json_open("predict");
         leat_json_text(json, "config", call->arguments[0]);
         leat_json_text(json, "weights", p.o->weights);

@@ -2,7 +2,9 @@
  *
  * test_command_predict.c: `leat predict`: it agrees with `leat eval`, and takes images that are named. */
 #include <math.h>
+#include <sys/resource.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 #include "fixtures/disturb.h"
 
@@ -133,6 +135,27 @@ TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
         expect_in(err, "cut.jpg: 'image': decode_jpeg");
     }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Lines are printed as they come; only --json keeps all. */
+TEST_WITH(a_prediction_is_not_kept_without_json, NULL, clean)
+{
+    static const char predict[] = "$L predict y.yaml --section train --weights x.st %s | tail -n 1";
+    struct rusage few, many; /* the largest of all processes so far */
+    expect_success(
+        shell("(echo a,y; yes 1,0 | head -n 100000) >n.csv; head -n 1000 n.csv >few.csv; echo "
+              "'{source: {csv: {files: n.csv, "
+              "features: {x: a, label: {columns: y, type: int64}}}}, pipeline: [{batch: 500}], "
+              "train: {input: x, model: [{dense: 5}], loss: softmax_cross_entropy}}' >y.yaml; $L "
+              "train y.yaml --steps 1 -q --save x.st"));
+    expect_success(shell(predict, "--set source.csv.files=few.csv"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &few), 0);
+    expect_success(shell(predict, ""));
+    expect_in(out, "record 99999");
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &many), 0);
+    assert_true(many.ru_maxrss - few.ru_maxrss < 40000); /* it was 2 kB a record */
+}
+#endif
 
 /* A name with a quote stands in a config. */
 TEST_WITH(predict_takes_any_temporary_folder, NULL, clean)
