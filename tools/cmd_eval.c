@@ -342,7 +342,7 @@ static int run(const leat_call *call, leat_error *err)
         rc = run_all(&e, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(e.o->json))
         print_all(&e);
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK && e.o->json) /* of many classes the confusion takes gigabytes */
         rc = leat_json_write(eval_json(&e), e.o->json, err);
     if (rc == LEAT_OK && e.o->sheet && e.wrong.n > 0)
         rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);

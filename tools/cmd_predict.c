@@ -196,8 +196,8 @@ struct predict {
     float *outputs, *values; /* of a batch: the model's, and what is shown of them */
     int64_t n_outputs;
     bool probabilities;
-    bool binary; /* the one output is the probability of class 1 of two */
-    json_t *list;
+    bool binary;  /* the one output is the probability of class 1 of two */
+    json_t *list; /* NULL: no --json */
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
@@ -218,7 +218,7 @@ static int count_classes(struct predict *p, const char *section, int64_t *n, lea
     int rc = LEAT_OK;
     if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
         rc = leat_trained_take_classes(&p->t, section, plan, err);
-        *n = leat_plan_get_info(plan)->n_classes;
+        *n = leat_plan_n_classes(plan, "label"); /* that of the images */
     }
     leat_plan_close(&plan);
     if (*n < p->t.n_classes)
@@ -442,7 +442,8 @@ static int run_all(struct predict *p, leat_error *err)
 {
     leat_batch *batch;
     int rc;
-    while ((rc = leat_loader_next(p->loader, &batch, err)) == LEAT_OK) {
+    while ((rc = leat_signals_caught() ? leat_fail(err, LEAT_E_CANCELED, "stopped by a signal")
+                                       : leat_loader_next(p->loader, &batch, err)) == LEAT_OK) {
         rc = one_batch(p, batch, err);
         leat_batch_release(batch);
         if (rc < 0)
@@ -453,12 +454,13 @@ static int run_all(struct predict *p, leat_error *err)
 
 static int run(const leat_call *call, leat_error *err)
 {
-    struct predict p = { .o = call->options, .call = call, .list = json_array() };
+    struct predict p = { .o = call->options, .call = call };
+    p.list = p.o->json ? json_array() : NULL;
     leat_signals_catch();
     int rc = open_all(&p, err);
     if (rc == LEAT_OK)
         rc = run_all(&p, err);
-    if (rc == LEAT_OK) {
+    if (rc == LEAT_OK && p.list) {
         json_t *json = leat_json_open("predict");
         leat_json_text(json, "config", call->arguments[0]);
         leat_json_text(json, "weights", p.o->weights);
@@ -473,7 +475,6 @@ static int run(const leat_call *call, leat_error *err)
     free(p.outputs);
     json_decref(p.list);
     fflush(stdout);
-    leat_signals_raise();
     return rc;
 }
 

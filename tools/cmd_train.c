@@ -205,7 +205,9 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
     *out = *t->found.path ? t->found.state.next_batch : o->start_batch;
-    t->run.finished = t->found.ended;
+    t->run.finished = t->run.ended_early = t->found.ended;
+    t->run.decided.best = t->found.best;
+    t->run.decided.best_batch = t->found.best_batch;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)

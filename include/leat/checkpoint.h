@@ -32,6 +32,8 @@ typedef struct leat_checkpoint_found {
      * (leat_trainer_decide()): evaluate before the next step. */
     int32_t owes_evaluation;
     int32_t ended; /* 1: train.stop has ended the run */
+    double best;   /* of the evaluations before, as in leat_train_decision */
+    int64_t best_batch;
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always

@@ -25,6 +25,7 @@ typedef enum leat_option_type {
     LEAT_OPTION_TYPE_ENUM,   /* int32_t: index into `choices` */
     LEAT_OPTION_TYPE_I64S,   /* leat_i64s: list, also written as one number */
     LEAT_OPTION_TYPE_F32S,   /* leat_f32s: list, also written as one number */
+    LEAT_OPTION_TYPE_F64S,   /* leat_f64s: list, also written as one number */
     LEAT_OPTION_TYPE_STRINGS, /* leat_strings: list, also written as one string */
     LEAT_OPTION_TYPE_NODE,    /* const leat_node *: a subtree of the config that its owner reads */
     LEAT_OPTION_TYPE_END
@@ -52,6 +53,10 @@ typedef struct leat_f32s {
     int32_t n;
     float values[LEAT_OPTION_LIST_MAX];
 } leat_f32s;
+typedef struct leat_f64s {
+    int32_t n;
+    double values[LEAT_OPTION_LIST_MAX];
+} leat_f64s;
 typedef struct leat_strings {
     int32_t n;
     leat_string values[LEAT_OPTION_STRINGS_MAX];
@@ -108,6 +113,8 @@ typedef struct leat_option {
     LEAT_OPTION_ROW(s, field, I64S, initial, low, high, NULL, help)
 #define LEAT_OPTION_F32S(s, field, initial, low, high, help)                                       \
     LEAT_OPTION_ROW(s, field, F32S, initial, low, high, NULL, help)
+#define LEAT_OPTION_F64S(s, field, initial, low, high, help)                                       \
+    LEAT_OPTION_ROW(s, field, F64S, initial, low, high, NULL, help)
 #define LEAT_OPTION_STRINGS(s, field, initial, help)                                               \
     LEAT_OPTION_ROW(s, field, STRINGS, initial, 0, 0, NULL, help)
 #define LEAT_OPTION_NODE(s, field, initial, help)                                                  \

@@ -48,9 +48,7 @@ typedef struct leat_plan_info {
     int32_t ranks;      /* number of parts; see leat_batch_info */
     int64_t prefetch;   /* batches kept ready ahead of the consumer; with auto: at first */
     int32_t n_tensors;
-    int32_t
-        n_classes; /* from the source: folders, columns, or the labels file of a TFRecord set (PREFIX-labels.txt);
-                          0 = unknown */
+    int32_t n_classes; /* of the source: folders, columns, or PREFIX-labels.txt; 0 = unknown */
     uint64_t seed;
     uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as spelled */
 } leat_plan_info;
@@ -64,6 +62,8 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 /* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the only feature of a
  * CSV file with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
+/* n_classes if they may be this tensor's: `label`, the only int64 one, or a CSV file's first with `classes`; else 0. */
+LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);
 /* When a file of the source last changed, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
  * is gone or was changed since the source opened it. */
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);

@@ -38,6 +38,8 @@ static const struct {
                                 offsetof(leat_i64s, values), LEAT_OPTION_LIST_MAX },
     [LEAT_OPTION_TYPE_F32S] = { sizeof(leat_f32s), set_f32, sizeof(float),
                                 offsetof(leat_f32s, values), LEAT_OPTION_LIST_MAX },
+    [LEAT_OPTION_TYPE_F64S] = { sizeof(leat_f64s), set_f64, sizeof(double),
+                                offsetof(leat_f64s, values), LEAT_OPTION_LIST_MAX },
     [LEAT_OPTION_TYPE_STRINGS] = { sizeof(leat_strings), set_string, sizeof(leat_string),
                                    offsetof(leat_strings, values), LEAT_OPTION_STRINGS_MAX },
     [LEAT_OPTION_TYPE_NODE] = { sizeof(void *), set_node, 0, 0, 0 },
@@ -278,6 +280,7 @@ static void print_value(FILE *to, const leat_option *row, const void *from)
         print_real(to, (double)*(const float *)from, true);
         break;
     case LEAT_OPTION_TYPE_F64:
+    case LEAT_OPTION_TYPE_F64S:
         print_real(to, *(const double *)from, false);
         break;
     case LEAT_OPTION_TYPE_I64:
@@ -346,6 +349,7 @@ static const struct {
     [LEAT_OPTION_TYPE_ENUM] = { "one of", "text", NO_NUMBERS },
     [LEAT_OPTION_TYPE_I64S] = { "int64", "a whole number ", WHOLE },
     [LEAT_OPTION_TYPE_F32S] = { "float", "a number ", REAL },
+    [LEAT_OPTION_TYPE_F64S] = { "float", "a number ", REAL },
     [LEAT_OPTION_TYPE_STRINGS] = { "string", "text", NO_NUMBERS },
     [LEAT_OPTION_TYPE_NODE] = { "list or mapping", "a part of a config file", NO_NUMBERS },
 };

@@ -374,6 +374,8 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     out->updates = parsed.updates;
     out->owes_evaluation = leat_decide_owes(&trainer->decide, parsed.state.next_batch);
     out->ended = leat_patience_is_over(&trainer->decide.stop);
+    out->best = trainer->decide.best.best;
+    out->best_batch = trainer->decide.best.best_at;
     return LEAT_OK;
 }
 

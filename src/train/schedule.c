@@ -81,12 +81,12 @@ static double constant_factor(const leat_schedule *s, double u, double all)
 
 typedef struct step_options {
     schedule_common base;
-    leat_f32s milestones;
+    leat_f64s milestones;
     float factor;
 } step_options;
 
 static const leat_option step_table[] = {
-    LEAT_OPTION_F32S(step_options, milestones, NULL, 0, 1e12,
+    LEAT_OPTION_F64S(step_options, milestones, NULL, 0, 1e12,
                      "when the rate is multiplied by factor, counted from the run's start"),
     LEAT_OPTION_F32(step_options, factor, "0.1", 0, 1e6, "factor of the rate at each milestone"),
     COMMON(step_options)
@@ -98,7 +98,7 @@ static double step_factor(const leat_schedule *s, double u, double all)
     double factor = 1;
     (void)all;
     for (int32_t i = 0; i < o->milestones.n; i++)
-        if (u + (double)s->warmup >= round((double)o->milestones.values[i] * s->per_unit))
+        if (u + (double)s->warmup >= round(o->milestones.values[i] * s->per_unit))
             factor *= (double)o->factor;
     return factor;
 }
@@ -323,7 +323,7 @@ static double late_milestone(const leat_schedule *s, int64_t updates)
     const step_options *o = s->options;
     double first = -1;
     for (int32_t i = 0; i < o->milestones.n; i++) {
-        const double at = (double)o->milestones.values[i];
+        const double at = o->milestones.values[i];
         if (round(at * s->per_unit) >= (double)updates && (first < 0 || at < first))
             first = at;
     }

@@ -394,7 +394,6 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .batches = info->n_batches,
-                               .n_classes = info->n_classes,
                                .seed = info->seed,
                                .evaluates = evaluates,
                                .ranks = ranks };
@@ -404,6 +403,7 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     int rc = leat_trainer_options(config, &options, &node, err);
     if (rc < 0 || (rc = leat_trainer_feed_find(&options, node, plan, &feed, err)) < 0)
         return rc;
+    feed.n_classes = leat_plan_n_classes(plan, options.target.text);
     return open_feed(config, node, &options, &feed, device, out, err);
 }
 

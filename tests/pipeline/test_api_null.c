@@ -247,6 +247,8 @@ TEST(loaders)
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
     assert_null(leat_plan_class(NULL, 0));
+    assert_int_equal(leat_plan_n_classes(NULL, "label"), 0);
+    assert_int_equal(leat_plan_n_classes(plan, NULL), 0);
     assert_int_equal(leat_plan_changed_ns(NULL), 0);
     assert_int_equal(leat_plan_stamp(NULL), 0);
     leat_stream_unwrap(NULL);

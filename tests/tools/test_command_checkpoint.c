@@ -100,6 +100,11 @@ TEST(a_branch_gets_its_own_folder)
                    2, "--checkpoint d: the folder has best.safetensors of another run");
     expect_success(shell("rm d/best.safetensors; " TRAIN "--checkpoint d "
                          "--resume=c/step-000000015.safetensors --set train.checkpoint.best=loss"));
+    expect_success(shell("ls d >before"));
+    expect_failure(shell(TRAIN "--checkpoint d --resume=c/step-000000045.safetensors --epochs 4"),
+                   2, "--checkpoint d: the folder has checkpoints of another run than c/step");
+    expect_in(err, "step-000000045.safetensors, up to 30");
+    expect_success(shell("ls d | cmp - before"));
     expect_success(shell(TRAIN "--checkpoint c --resume=c/step-000000045.safetensors --epochs 4 "
                                "--set train.checkpoint.best=loss"));
 }

@@ -87,11 +87,18 @@ TEST(the_best_weights_are_kept)
     json_decref(json);
     expect_success(shell("$L export x.yaml --set 'train.model=[flatten, dense: 10]' --weights "
                          "c/best.safetensors --onnx c/best.onnx"));
-    expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --save x.st"));
+    expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --save x.st --json x.json"));
     expect_in(err, "the run is finished: ");
+    expect_in(out, "best weights, accuracy ");
     expect_in(err, "with a larger train.stop.patience, or without train.stop, it goes on");
     expect_in(out, "\n0 steps in ");
     expect_success(shell("test -s x.st"));
+    json = read_json("x.json");
+    assert_true(json_is_true(json_object_get(json, "ended_early")));
+    assert_true(fabs(real(json_object_get(json, "best"), "value") - best) < 1e-9);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(json, "best"), "file")),
+                        "c/best.safetensors");
+    json_decref(json);
     expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --set train.stop.patience=50"));
     expect_in(
         err,

@@ -3,6 +3,7 @@
  * test_command_eval.c: `leat eval`, and `leat predict` beside it: they agree with training's own evaluation, with each
  * other and with their sums. */
 #include <math.h>
+#include <sys/resource.h>
 
 #include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
@@ -520,7 +521,48 @@ TEST_WITH(bad_labels_of_an_evaluation_are_masked, NULL, clean)
     expect_in(out, "masked");
 }
 
+/* Names of a column that is not the target are no names of its classes, and their number is not that of classes. */
+TEST_WITH(classes_are_those_of_the_target, NULL, clean)
+{
+    static const char how[] = "--set train.target=%s --set train.model.dense.units=%d";
+    expect_success(
+        shell("printf 'a,s,y\n1,x,0\n2,y,1\n3,x,0\n4,z,1\n' >x.csv; echo '{source: {csv: "
+              "{files: x.csv, features: {split: {columns: s, classes: [x, y, z]}, x: a, label: "
+              "{columns: y, type: int64}}}}, pipeline: [{batch: 2}], train: {input: x, model: "
+              "[{dense: {units: 2}}], loss: softmax_cross_entropy}}' >y.yaml"));
+    for (int on_split = 0; on_split < 2; on_split++) {
+        char with[100];
+        snprintf(with, sizeof with, how, on_split ? "split" : "label", on_split ? 3 : 2);
+        expect_success(shell("$L train y.yaml --epochs 1 -q --save x.st %s", with));
+        expect_success(shell("$L eval y.yaml --section train --weights x.st --json -q %s", with));
+        json_t *json = parse_out();
+        const json_t *const classes = json_object_get(json, "classes");
+        assert_int_equal(json_array_size(classes), on_split ? 3 : 2);
+        const char *const name =
+            json_string_value(json_object_get(json_array_get(classes, 1), "name"));
+        assert_true(on_split ? !strcmp(name, "y") : !name);
+        json_decref(json);
+    }
+    expect_failure(shell("$L train y.yaml --epochs 1 -q --set train.target=split"), 1,
+                   "the source has 3 classes, the model's last layer gives 2 values");
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* A JSON value for each cell of a confusion matrix takes four times the matrix. */
+TEST_WITH(a_confusion_is_no_json_that_nobody_wants, NULL, clean)
+{
+    struct rusage few, many; /* the largest of all processes so far */
+    expect_success(
+        shell("printf 'a,y\\n1,0\\n2,1\\n' >x.csv; echo '{source: {csv: {files: x.csv, features: "
+              "{x: a, label: {columns: y, type: int64}}}}, pipeline: [{batch: 2}], train: {input: "
+              "x, model: [{dense: 3000}], loss: softmax_cross_entropy}}' >y.yaml; $L train y.yaml "
+              "--epochs 1 -q --save x.st"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &few), 0);
+    expect_success(shell("$L eval y.yaml --section train --weights x.st -q"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &many), 0);
+    assert_true(many.ru_maxrss - few.ru_maxrss < 200000); /* the matrix has 9 million cells */
+}
+
 /* What `leat train` evaluates, `leat eval` does, too: a training step on such batches takes more than there is. */
 TEST_WITH(evaluation_takes_no_memory_of_training, NULL, clean)
 {

@@ -2,8 +2,11 @@
  *
  * test_command_predict.c: `leat predict`: it agrees with `leat eval`, and takes images that are named. */
 #include <math.h>
+#include <sys/resource.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 static void train(void)
 {
@@ -98,6 +101,27 @@ TEST_WITH(predict_names_bad_files, NULL, clean)
     expect_success(shell("rmdir tmp"));
 }
 
+/* It comes while its folder is made, or while a record is decoded, which takes a pause. */
+TEST_WITH(a_signal_stops_predict, NULL, clean)
+{
+    static const struct {
+        const char *calls, *images;
+    } cases[] = { { "mkdir", "test-images/*/*" }, { "sleep", "" } };
+    train();
+    expect_success(shell("mkdir tmp"));
+    for (size_t i = 0; i < 2; i++) {
+        char line[400];
+        snprintf(line, sizeof line,
+                 "LEAT_FAULT_SIGNAL=15 TMPDIR=$PWD/tmp env --default-signal=TERM $L predict x.yaml "
+                 "--weights x.st --json x.json --threads 1 --set 'eval.pipeline=[map: {ops: "
+                 "[decode_jpeg, {center_crop: {size: [16, 16]}}, cast, sleep: 20]}, batch: 1]' %s",
+                 cases[i].images);
+        assert_int_equal(disturb(line, cases[i].calls, 3, 0), 143);
+        expect_in(err, "leat predict: stopped by a signal");
+        expect_success(shell("test ! -e x.json && rmdir tmp && mkdir tmp"));
+    }
+}
+
 /* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
 TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
 {
@@ -111,6 +135,27 @@ TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
         expect_in(err, "cut.jpg: 'image': decode_jpeg");
     }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Lines are printed as they come; only --json keeps all. */
+TEST_WITH(a_prediction_is_not_kept_without_json, NULL, clean)
+{
+    static const char predict[] = "$L predict y.yaml --section train --weights x.st %s | tail -n 1";
+    struct rusage few, many; /* the largest of all processes so far */
+    expect_success(
+        shell("(echo a,y; yes 1,0 | head -n 100000) >n.csv; head -n 1000 n.csv >few.csv; echo "
+              "'{source: {csv: {files: n.csv, "
+              "features: {x: a, label: {columns: y, type: int64}}}}, pipeline: [{batch: 500}], "
+              "train: {input: x, model: [{dense: 5}], loss: softmax_cross_entropy}}' >y.yaml; $L "
+              "train y.yaml --steps 1 -q --save x.st"));
+    expect_success(shell(predict, "--set source.csv.files=few.csv"));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &few), 0);
+    expect_success(shell(predict, ""));
+    expect_in(out, "record 99999");
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &many), 0);
+    assert_true(many.ru_maxrss - few.ru_maxrss < 40000); /* it was 2 kB a record */
+}
+#endif
 
 /* A name with a quote stands in a config. */
 TEST_WITH(predict_takes_any_temporary_folder, NULL, clean)

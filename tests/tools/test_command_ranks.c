@@ -39,6 +39,17 @@ TEST(a_run_goes_on_with_other_ranks)
     expect_success(shell("cmp one.st x.st; rm -rf c log"));
 }
 
+/* The 15th batch has one row, which is not of rank 0: there is no picture of it. */
+TEST(a_run_goes_on_with_a_short_batch)
+{
+    make_pipeline();
+    expect_success(shell("sed -i 's/^  - shuffle.*/&\\n  - take: 225/' x.yaml"));
+    expect_success(shell(TRAIN "--steps 14 --checkpoint c"));
+    expect_success(shell(TRAIN "--ranks 2 --steps 1 --checkpoint c --resume --log logn"));
+    expect_success(shell("test -s logn/log.jsonl && test ! -e logn/batch.png"));
+    expect_success(shell("rm -rf c logn"));
+}
+
 TEST(what_is_wrong_is_said_once)
 {
     make_pipeline();

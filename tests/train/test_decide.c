@@ -165,7 +165,7 @@ TEST(what_cannot_be_decided_is_refused)
     }
 }
 
-/* The state goes through its text; of another metric it begins anew; damaged text changes nothing but to a new state. */
+/* The state goes through its text; of another metric it begins anew, but for what was lowered; damaged text changes nothing but to a new state. */
 TEST(the_state_survives_as_text)
 {
     static const char *const damaged[] = {
@@ -198,6 +198,11 @@ TEST(the_state_survives_as_text)
     read.stop.metric = LEAT_METRIC_ACCURACY;
     assert_true(leat_decide_read(&read, text));
     assert_int_equal(read.stop.best_at, -1);
+    /* a rate that was lowered stays lowered, whatever lowers it next */
+    leat_patience_again(&d.stop);
+    leat_decide_text(&d, text);
+    assert_true(leat_decide_read(&read, text));
+    assert_true(read.stop.best_at == -1 && read.stop.again == 1);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         assert_false(leat_decide_read(&read, damaged[i]));
         assert_true(read.at == -1 && read.best.best_at == -1 && read.stop.best_at == -1);

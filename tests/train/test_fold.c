@@ -29,6 +29,12 @@ static const struct {
       "{from: [a, b]}, relu, flatten, dense: 4]",
       0, 1, 0 },
     { "[batch_norm, flatten, dense: 4, batch_norm]", 0, 2, 0 },
+    /* behind flatten it has channels of each pixel */
+    { "[conv2d: {filters: 8, kernel: 3}, flatten, batch_norm, relu, dense: 4]", 0, 1, 0 },
+    /* of two in a row, the first */
+    { "[conv2d: {filters: 8, kernel: 3}, batch_norm, dropout: 0.2, batch_norm, relu, flatten, "
+      "dense: 4]",
+      1, 1, 0 },
     /* both ends of a residual block */
     { "[conv2d: {filters: 6, kernel: 3, padding: same}, batch_norm, relu: {name: a}, conv2d: "
       "{filters: 6, kernel: 3, padding: same}, batch_norm: {name: b}, add: {from: [a, b]}, relu, "
@@ -42,21 +48,27 @@ static leat_trainer_feed feed(void)
     return feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
 }
 
+static void open_text(fixture *f, const char *model, const char *how)
+{
+    const leat_trainer_feed of = feed();
+    char text[2000];
+    snprintf(text, sizeof text,
+             "train: {threads: 2, micro_batches: 2, %s model: %s, loss: softmax_cross_entropy}",
+             how, model);
+    fixture_must_open(f, text, &of);
+}
+
 /* apart: a layer that changes nothing stands before every batch_norm. */
 static void open_model(fixture *f, int m, const char *how, bool apart)
 {
-    const leat_trainer_feed of = feed();
-    char text[1000], model[800] = "";
+    char model[800] = "";
     const char *at = models[m].text;
     for (const char *norm; apart && (norm = strstr(at, "batch_norm")); at = norm + 10) {
         strncat(model, at, (size_t)(norm - at));
         strcat(model, "multiply: 1, batch_norm");
     }
     strcat(model, at);
-    snprintf(text, sizeof text,
-             "train: {threads: 2, micro_batches: 2, %s model: %s, loss: softmax_cross_entropy}",
-             how, model);
-    fixture_must_open(f, text, &of);
+    open_text(f, model, how);
 }
 
 static void steps(fixture *f, int first, int n)
@@ -97,7 +109,7 @@ static void outputs_of(fixture *f, float out[ROWS * OUT])
 }
 
 /* apart: in float32. */
-static void must_agree(fixture *f, fixture *apart, int m)
+static void must_agree(fixture *f, fixture *apart, const char *model)
 {
     float is[ROWS * OUT], wanted[ROWS * OUT];
     double most = 0, size = 0;
@@ -109,9 +121,9 @@ static void must_agree(fixture *f, fixture *apart, int m)
         size = fmax(size, fabs((double)wanted[i]));
     }
     if (getenv("LEAT_TEST_SAY"))
-        printf("model %d: %.2g\n", m, most / size);
+        printf("%s: %.2g\n", model, most / size);
     if (!(most <= 0.02 * size))
-        fail_msg("model %d: outputs differ by %g of %g", m, most, size);
+        fail_msg("%s: outputs differ by %g of %g", model, most, size);
 }
 
 /* Also after weights, or running statistics alone, have changed. */
@@ -121,16 +133,92 @@ TEST(outputs_are_those_of_both_layers)
         fixture f, apart;
         open_model(&f, m, "precision: bf16, accumulate: 3,", false);
         open_model(&apart, m, "accumulate: 3,", true);
-        must_agree(&f, &apart, m);
+        must_agree(&f, &apart, models[m].text);
         steps(&f, 0, 6); /* two updates */
-        must_agree(&f, &apart, m);
+        must_agree(&f, &apart, models[m].text);
         steps(&f, 6, 2); /* none, but statistics move */
-        must_agree(&f, &apart, m);
+        must_agree(&f, &apart, models[m].text);
         steps(&apart, 8, 3);
         copy_weights(&apart, &f);
-        must_agree(&f, &apart, m);
+        must_agree(&f, &apart, models[m].text);
         fixture_close(&f);
         fixture_close(&apart);
+    }
+}
+
+/* --- drawn models ------------------------------------------------------------------------------ */
+
+enum { N_DRAWN = 150 };
+
+static const char *const of_images[] = {
+    "batch_norm",
+    "batch_norm",
+    "conv2d: {filters: 6, kernel: 3, padding: same}",
+    "conv2d: {filters: 6, kernel: 1, bias: false}",
+    "conv2d: {filters: 6, kernel: 3, groups: 3, padding: same}",
+    "relu",
+    "gelu",
+    "dropout: 0.2",
+    "max_pool: {size: 3, stride: 1, padding: same}",
+    "avg_pool: {size: 3, stride: 1, padding: same}",
+    /* #: a digit of its own */
+    "conv2d: {filters: 6, kernel: 1, name: a#}, batch_norm: {name: b#}, add: {from: [a#, b#]}",
+    "conv2d: {filters: 6, kernel: 1, name: a#}, relu: {name: b#}, add: {from: [a#, b#]}",
+};
+static const char *const to_vectors[] = { "flatten", "flatten, batch_norm", "global_avg_pool" };
+static const char *const of_vectors[] = { "batch_norm", "relu", "dropout: 0.2", "dense: 5" };
+
+/* Up to `most` pieces. */
+static void draw_pieces(leat_rng *rng, const char *const *pieces, size_t n, uint32_t most,
+                        char text[1500])
+{
+    const uint32_t n_drawn = leat_rng_below(rng, most + 1);
+    for (uint32_t i = 0; i < n_drawn; i++) {
+        char *at = text + strlen(text);
+        sprintf(at, ", %s", pieces[leat_rng_below(rng, (uint32_t)n)]);
+        while ((at = strchr(at, '#')))
+            *at = (char)('0' + i);
+    }
+}
+
+static void draw_model(leat_rng *rng, char text[1500])
+{
+    strcpy(text, "[conv2d: {filters: 6, kernel: 3}");
+    draw_pieces(rng, of_images, sizeof of_images / sizeof *of_images, 5, text);
+    sprintf(text + strlen(text), ", %s", to_vectors[leat_rng_below(rng, 3)]);
+    draw_pieces(rng, of_vectors, sizeof of_vectors / sizeof *of_vectors, 3, text);
+    strcat(text, ", dense: 4]");
+}
+
+/* Also statistics, so that none is the one that it begins with. */
+static void draw_weights(leat_rng *rng, fixture *f)
+{
+    const leat_model *model = &f->trainer->model;
+    for (int32_t i = 0; i < model->n_params; i++) {
+        const leat_model_param *p = &model->params[i];
+        float *values = read_param(f->trainer, p->layer, p->index);
+        for (size_t k = 0; k < p->n && model->layers[p->layer].layer == &leat_layer_batch_norm; k++)
+            values[k] = leat_rng_range(rng, 0.5f, 1.5f);
+        assert_int_equal(f->trainer->backend->write(f->trainer->net, p->layer, p->index,
+                                                    LEAT_VALUES_WEIGHT, values, &f->err),
+                         LEAT_OK);
+        free(values);
+    }
+}
+
+TEST(outputs_of_drawn_models_are_those_in_float32)
+{
+    leat_rng rng = leat_rng_make(17, 0, 0, 0);
+    for (int m = 0; m < N_DRAWN; m++) {
+        fixture f, plain;
+        char text[1500];
+        draw_model(&rng, text);
+        open_text(&f, text, "precision: bf16,");
+        open_text(&plain, text, "");
+        draw_weights(&rng, &f);
+        must_agree(&f, &plain, text);
+        fixture_close(&f);
+        fixture_close(&plain);
     }
 }
 

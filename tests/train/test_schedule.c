@@ -38,6 +38,11 @@ static double formula_step(int t)
     return t < 30 ? 1 : t < 65 ? 0.5 : 0.25;
 }
 
+static double formula_early_step(int t)
+{
+    return t < 4 ? 1 : 0.5;
+}
+
 static double formula_warm_step(int t)
 {
     return t < 10 ? (t + 1) / 10.0 : t < 30 ? 1 : 0.1;
@@ -89,6 +94,8 @@ static const struct {
     { "schedule: {constant: {warmup: 20, unit: steps}}", formula_warm },
     { "schedule: {step: {milestones: [3, 6.5], factor: 0.5}}", formula_step },
     { "schedule: {step: {milestones: [30, 65], factor: 0.5, unit: steps}}", formula_step },
+    /* 3.5 updates, but less as a 32-bit float */
+    { "schedule: {step: {milestones: 0.35, factor: 0.5}}", formula_early_step },
     { "schedule: {step: {milestones: [3], warmup: 1}}", formula_warm_step },
     { "schedule: {linear: 0.25}", formula_linear },
     { "schedule: {linear: {warmup: 1, length: 5}}", formula_warm_linear },

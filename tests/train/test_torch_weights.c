@@ -253,6 +253,28 @@ TEST(layers_behind_flatten_may_follow_each_other)
         assert_true(agree_behind_flatten(layers[i]));
 }
 
+/* concat reads an input that is no image as a vector: it has all of its elements, not its first dim. */
+TEST(an_input_of_two_dims_is_a_vector)
+{
+    enum { SIDE = 28, UNITS = 16, N_IN = SIDE * SIDE + UNITS };
+    const leat_trainer_feed in = feed_of(LEAT_F32, 2, (int64_t[]){ SIDE, SIDE }, ROWS);
+    const leat_safetensor t = { .n_dims = 2, .shape = { 3, N_IN } };
+    fixture f;
+    assert_true(
+        open_behind(&f, "dense: {name: a, units: 16}", "concat: {name: c, from: [input, a]}", &in));
+    write_torch_file(&f.trainer->model);
+    if (leat_trainer_restore(f.trainer, path, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    float *const there = filled("fc.weight", &t, N_IN * 3);
+    float *const ours = read_param(f.trainer, 2, 0); /* [in, out] */
+    for (int i = 0; i < N_IN * 3; i++)
+        assert_true(ours[i] == there[i % 3 * N_IN + i / 3]);
+    free(there);
+    free(ours);
+    fixture_close(&f);
+    unlink(path);
+}
+
 /* No order of elements makes both of its inputs those of PyTorch. */
 TEST(a_sum_of_two_orders_is_refused)
 {

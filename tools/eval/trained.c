@@ -127,12 +127,18 @@ static bool find_records(const leat_config *config, const char *section,
     return false;
 }
 
+static void find_target(const leat_trained *t, char target[LEAT_OPTION_STRING_MAX])
+{
+    strcpy(target, "label");
+    leat_config_get(t->config, "train.target", target, LEAT_OPTION_STRING_MAX, NULL);
+}
+
 /* `classes` of the target in a CSV file. */
 static int list_csv_classes(leat_trained *t, const char *section, leat_error *err)
 {
-    char target[LEAT_OPTION_STRING_MAX] = "label", name[LEAT_OPTION_STRING_MAX];
+    char target[LEAT_OPTION_STRING_MAX], name[LEAT_OPTION_STRING_MAX];
     int rc = LEAT_OK;
-    leat_config_get(t->config, "train.target", target, sizeof target, NULL);
+    find_target(t, target);
     while (rc == LEAT_OK) {
         char *path =
             leat_files_text("%s%ssource.csv.features.%s.classes[%lld]", section ? section : "",
@@ -194,12 +200,23 @@ static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *
                         : names_of_source(t, NULL, err);
 }
 
-static int take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
+static bool names_target(const leat_trained *t, const leat_plan *plan)
+{
+    char target[LEAT_OPTION_STRING_MAX];
+    find_target(t, target);
+    return leat_plan_class(plan, 0) && leat_plan_n_classes(plan, target) > 0;
+}
+
+/* Names that the plan has of another tensor may be those that were found before. */
+static int take_classes(leat_trained *t, const char *section, const leat_plan *plan,
+                        leat_error *err)
 {
     const char *name;
     int rc = LEAT_OK;
     if (leat_plan_class(plan, 0))
         forget_classes(t);
+    if (!names_target(t, plan))
+        return t->n_classes ? LEAT_OK : list_csv_classes(t, section, err);
     for (int32_t i = 0; rc == LEAT_OK && (name = leat_plan_class(plan, i)); i++)
         rc = add_class(t, name, err);
     return rc;
@@ -213,7 +230,7 @@ static int compare_classes(leat_trained *t, const char *section, leat_error *err
     int rc = names_of_source(&source, NULL, err);
     if (rc == LEAT_OK && !source.n_classes &&
         leat_plan_open(t->config, NULL, &plan, NULL) == LEAT_OK)
-        rc = take_classes(&source, plan, err);
+        rc = take_classes(&source, NULL, plan, err);
     for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
         rc = leat_setup_same_class(section, i, t->classes[i], source.classes[i], err);
     t->uncompared = !source.n_classes;
@@ -225,8 +242,8 @@ static int compare_classes(leat_trained *t, const char *section, leat_error *err
 int leat_trained_take_classes(leat_trained *t, const char *section, const leat_plan *plan,
                               leat_error *err)
 {
-    const int rc = take_classes(t, plan, err);
-    return rc < 0 || !section || !leat_plan_class(plan, 0) ? rc : compare_classes(t, section, err);
+    const int rc = take_classes(t, section, plan, err);
+    return rc < 0 || !section || !names_target(t, plan) ? rc : compare_classes(t, section, err);
 }
 
 int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err)

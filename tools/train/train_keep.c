@@ -87,19 +87,19 @@ static bool is_of_folder(const leat_train_keep *keep, const char *from)
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* A folder with later steps is another run's: --resume alone would go on with those. Damaged ones that were passed over are
- * its own. */
-static int refuse_later(const leat_train_keep *keep, const char *from,
-                        const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
+/* --resume alone would go on with later steps of the folder, or with those of another run, which this one would also delete
+ * one by one. Damaged ones that were passed over are its own. */
+static int refuse_others(const leat_train_keep *keep, const char *from,
+                         const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
 {
     const int64_t newest = leat_checkpoint_newest(keep->folder);
     const bool own = is_of_folder(keep, from);
-    if (newest > found->state.next_batch && !(own && found->n_damaged))
-        return leat_fail(
-            err, LEAT_E_ARGUMENT,
-            "--checkpoint %s: the folder has checkpoints of later steps than %s, up to "
-            "%lld, with which --resume would go on: name another folder, or move them",
-            keep->folder, found->path, (long long)newest);
+    if (own ? newest > found->state.next_batch && !found->n_damaged : newest >= 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--checkpoint %s: the folder has checkpoints of %s than %s, up to %lld, "
+                         "with which --resume would go on: name another folder, or move them",
+                         keep->folder, own ? "later steps" : "another run", found->path,
+                         (long long)newest);
     return keeps_best && !own ? refuse_best(keep->folder, err) : LEAT_OK;
 }
 
@@ -156,7 +156,7 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
     if (rc < 0)
         return leat_fail_in(err, rc, "--resume: ");
     if (keep->folder && named &&
-        (rc = refuse_later(keep, from, found, info->checkpoint_best, err)) < 0)
+        (rc = refuse_others(keep, from, found, info->checkpoint_best, err)) < 0)
         return rc;
     keep->goes_on = *found->path != '\0';
     say_found(from, found);

@@ -256,14 +256,15 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
         return LEAT_OK;
     if (rc == LEAT_OK)
         rc = leat_loader_next(loader, &batch, err);
-    if (rc == LEAT_OK) {
+    const bool has_rows = rc == LEAT_OK && leat_batch_get_info(batch)->rows > 0;
+    if (has_rows) { /* a rank may have none of a short batch */
         const leat_view images = leat_batch_tensor(batch, tensor);
         rc = leat_sheet_make(&images, &sheet);
         rc = rc == LEAT_OK ? write_sheet(log, &sheet, err)
                            : leat_fail(err, rc, "%s", leat_code_text(rc));
         free(sheet.pixels);
-        leat_batch_release(batch);
     }
+    leat_batch_release(batch);
     leat_loader_close(&loader);
     flush(log);
     return rc < 0 ? leat_fail_in(err, rc, "--log: the sheet of the first batch: ") : rc;

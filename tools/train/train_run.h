@@ -211,12 +211,13 @@ struct leat_train_run {
     double best_accuracy; /* -1 */
     /* Results. */
     int64_t steps, best_epoch;
-    bool diverged;               /* the loss was not finite */
-    bool saved;                  /* weights of this or an earlier epoch were saved */
-    bool stopped;                /* by a signal, between two steps or in an evaluation */
-    bool ended_early;            /* by train.stop */
-    leat_train_decision decided; /* by the last evaluation of a whole epoch */
-    bool eval_stopped;           /* the last epoch was not evaluated to the end */
+    bool diverged;    /* the loss was not finite */
+    bool saved;       /* weights of this or an earlier epoch were saved */
+    bool stopped;     /* by a signal, between two steps or in an evaluation */
+    bool ended_early; /* by train.stop */
+    leat_train_decision
+        decided; /* by the last evaluation of a whole epoch, also of the run before a --resume */
+    bool eval_stopped; /* the last epoch was not evaluated to the end */
     bool has_meter;
     leat_meter meter;             /* of the last epoch that was long enough */
     leat_speed_start start;       /* `creation` is set before */

@@ -191,7 +191,8 @@ static int read_values(leat_csv_feature *f, const feature_options *given, const 
 
 /* The classes of the source are those of its first feature that has some. They have names if it is the only one: nobody
  * knows which one the label is. */
-static int name_classes(opening *o, const leat_csv_feature *feature, leat_error *err)
+static int name_classes(opening *o, const leat_csv_feature *feature, const char *name,
+                        leat_error *err)
 {
     const int32_t n = feature->n_classes;
     if (n && o->base->n_classes)
@@ -204,6 +205,7 @@ static int name_classes(opening *o, const leat_csv_feature *feature, leat_error 
         o->f->class_names[i] = feature->classes[i];
     o->base->class_names = o->f->class_names;
     o->base->n_classes = n;
+    o->base->class_feature = name;
     return LEAT_OK;
 }
 
@@ -232,7 +234,7 @@ static int add_feature(opening *o, const leat_node *node, leat_error *err)
     leat_feature_info *const info = &o->base->features[o->base->n_features++];
     snprintf(info->name, sizeof info->name, "%s", node->key);
     info->shape = leat_shape_make(o->f->list[i].dtype, n > 1, &n);
-    return name_classes(o, &o->f->list[i], err);
+    return name_classes(o, &o->f->list[i], info->name, err);
 }
 
 static int by_column(const void *a, const void *b)

@@ -245,6 +245,7 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
         n_named += child->source->class_names != NULL;
     }
     const leat_source *const named = children->list[longest].source;
+    whole->class_feature = leat_source_class_feature(named);
     whole->class_names = has_labels && n_named == children->n ? named->class_names : NULL;
     whole->n_classes = whole->class_names || same_count ? named->n_classes : 0;
     return LEAT_OK;

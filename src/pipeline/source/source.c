@@ -110,6 +110,23 @@ bool leat_source_has_labels(const leat_source *source)
     return has;
 }
 
+/* What no source says: `label`, or the only int64 one. */
+const char *leat_source_class_feature(const leat_source *source)
+{
+    const char *only = NULL;
+    int n = 0;
+    if (source->class_feature)
+        return source->class_feature;
+    for (int32_t i = 0; i < source->n_features; i++) {
+        const leat_feature_info *const feature = &source->features[i];
+        if (!strcmp(feature->name, "label"))
+            return feature->name;
+        if (feature->shape.dtype == LEAT_I64 && n++ == 0)
+            only = feature->name;
+    }
+    return n == 1 ? only : NULL;
+}
+
 void leat_source_order(const leat_source *source, leat_order *out)
 {
     if (source->combine)

@@ -136,6 +136,7 @@ struct leat_source {
     int32_t n_classes; /* 0: unknown */
     /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have some */
     char **class_names;
+    const char *class_feature; /* which they are of, if the source says */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     char *notes;                  /* one line each; NULL: none. Owned */
@@ -144,7 +145,8 @@ struct leat_source {
     struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
 };
 
-bool leat_source_has_labels(const leat_source *source); /* some feature is int64 */
+bool leat_source_has_labels(const leat_source *source);           /* some feature is int64 */
+const char *leat_source_class_feature(const leat_source *source); /* NULL: unknown */
 /* Puts the name of the record before the message that *err holds, and the record into its fields. */
 int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code);
 
@@ -163,11 +165,9 @@ int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
 /* Starts an order with the elements of the source. */
 void leat_source_order(const leat_source *source, leat_order *out);
 
-/* Returns the size of the largest record, from the index alone. No feature is larger. -1: some record is
- * not in a file, or files are not opened yet. */
+/* Gives the size of the largest record, from the index; no feature is larger. -1: one is in no file, or files open late. */
 int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
-/* Reads the features of a record at once, with `locate` and `parse` or with `load`.
- * *n_read += bytes read. */
+/* Reads the features of a record at once, with `locate` and `parse` or with `load`. *n_read += bytes read. */
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 

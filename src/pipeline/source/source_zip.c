@@ -142,6 +142,7 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
     if (!whole->n_classes) {
         whole->n_classes = child->source->n_classes;
         whole->class_names = child->source->class_names;
+        whole->class_feature = leat_source_class_feature(child->source);
     }
     return add_features(children, i, whole, err);
 }

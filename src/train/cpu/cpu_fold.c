@@ -27,12 +27,14 @@ static int32_t count_readers(const leat_program *p, int32_t tensor)
     return n;
 }
 
-/* The convolution whose output only op `norm` reads; NULL: there is none. */
+/* The convolution whose output only op `norm` reads, and that has folded no other; NULL: there is none. Behind flatten, which
+ * is no op, each pixel has channels of its own. */
 static leat_prim_op *conv_before(const leat_program *p, const leat_prim_op *norm)
 {
     for (leat_prim_op *op = p->ops; op < norm; op++)
         if (op->out[0] == norm->in[0])
-            return op->prim == LEAT_PRIM_CONV && op->act == LEAT_ACT_NONE &&
+            return op->prim == LEAT_PRIM_CONV && op->act == LEAT_ACT_NONE && op->norm < 0 &&
+                           p->model->layers[norm->layer].in.rank == 3 &&
                            count_readers(p, norm->in[0]) == 1
                        ? op
                        : NULL;

@@ -110,5 +110,6 @@ bool leat_patience_read(leat_patience *p, const char *name, const char *text)
         return false;
     if (p->on && !strcmp(metric, leat_patience_metrics[p->metric]))
         *p = read;
+    p->again = read.again;
     return true;
 }

@@ -40,8 +40,8 @@ void leat_patience_again(leat_patience *p);
 
 /* The state as a line "NAME METRIC BEST BEST_AT WAITED AGAIN\n"; "" if it is off. */
 void leat_patience_text(const leat_patience *p, const char *name, char text[LEAT_PATIENCE_TEXT]);
-/* Takes a state from lines of several names. No line, or one of another metric: the state begins anew. Returns false if
- * the line is no state. */
+/* Takes a state from lines of several names. No line, or one of another metric: the state begins anew, but keeps its
+ * count of leat_patience_again(). Returns false if the line is no state. */
 bool leat_patience_read(leat_patience *p, const char *name, const char *text);
 
 #endif

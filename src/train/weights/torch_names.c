@@ -79,9 +79,10 @@ static void name_of(const leat_model_layer *l, const char *part, char text[LEAT_
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
+/* Of a vector: an input that is no image is one, whatever its shape. */
 static int64_t length_of(const leat_model *model, int32_t i)
 {
-    return i < 0 ? model->input.dims[0] : model->layers[i].out.dims[0];
+    return i < 0 ? leat_shape_elements(&model->input) : model->layers[i].out.dims[0];
 }
 
 /* Where PyTorch has element k of the vector that layer i gives; -1: the model's input. It flattens images with the

@@ -348,6 +348,32 @@ TEST(a_label_is_one_class)
         }
 }
 
+/* Those of the first CSV feature with `classes`, also where another source has a label. */
+TEST(classes_are_of_one_feature)
+{
+    static const char *const sources[] = {
+        "{csv: {files: '%s', features: {kind: {columns: animal, classes: [cat, dog]}, label: "
+        "{columns: animal, classes: [dog, owl, cat]}}}}",
+        "{zip: [{csv: {files: '%s', features: {kind: {columns: animal, classes: [cat, dog]}}}}, "
+        "{csv: {files: '%s', features: {label: animal}}}]}",
+        "{interleave: [{csv: {files: '%s', features: {label: {columns: animal, type: int64, "
+        "default: 1}, kind: {columns: animal, classes: [cat, dog]}}}}]}",
+    };
+    put_text("animals.csv", "animal\ncat\n");
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        char source[800], text[1000];
+        leat_plan *plan;
+        leat_error err;
+        const char *const file = in_folder("animals.csv");
+        snprintf(source, sizeof source, sources[i], file, file);
+        snprintf(text, sizeof text, "source: %s\npipeline: [{batch: 1}]\n", source);
+        check(open_text(text, &plan, &err), &err);
+        assert_int_equal(leat_plan_n_classes(plan, "kind"), 2);
+        assert_int_equal(leat_plan_n_classes(plan, "label"), 0);
+        leat_plan_close(&plan);
+    }
+}
+
 /* In multiples of 10^-9 these weights sum to 2^64 + 1. */
 TEST(weights_do_not_wrap)
 {

@@ -114,6 +114,7 @@ static void check_labels(const char *source, int32_t n_classes, const int64_t *w
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, leat_plan_tensor_index(plan, name));
     assert_int_equal(leat_plan_get_info(plan)->n_classes, n_classes);
+    assert_int_equal(leat_plan_n_classes(plan, name), strcmp(name, "label") ? 0 : n_classes);
     assert_int_equal(view.shape.dtype, LEAT_I64);
     assert_int_equal(view.shape.dims[0], n);
     for (size_t i = 0; i < n; i++)
