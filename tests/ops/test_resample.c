@@ -150,7 +150,7 @@ TEST(floats_that_are_not_finite)
             for (int64_t x = 0; x < size[3]; x++) {
                 const double want = reference(filter, &in, whole, &r.out.shape, y, x, 0);
                 const double is = pixel(&r.out, y, x, 0);
-                if (isfinite(want) ? fabs(is - want) >= 1e-5 : isfinite(is))
+                if (isfinite(want) ? !(fabs(is - want) < 1e-5) : isfinite(is))
                     fail_msg("%s, %d x %d to %d x %d: %g in place of %g at %d, %d", names[filter],
                              (int)size[0], (int)size[1], (int)size[2], (int)size[3], is, want,
                              (int)y, (int)x);
