@@ -70,7 +70,8 @@ static inline long reference_decode(const uint8_t *data, size_t size, int channe
 
 typedef struct reference_picture {
     int width, height, channels; /* 1: gray, 3: YCbCr, 4: CMYK */
-    int h, v;                    /* luma's sampling; chroma has 1 × 1 */
+    int h, v;                    /* luma's sampling */
+    int chroma_h, chroma_v;      /* 0: 1 */
     int quality, restart, is_optimized, is_progressive, is_arithmetic, is_rgb, is_split;
     int has_long_codes;           /* of 12 bits for the commonest DC symbol */
     const jpeg_scan_info *script; /* progressive: its scans; NULL: the usual ones */
@@ -106,6 +107,10 @@ static inline void reference_set_up(struct jpeg_compress_struct *info, const ref
     info->arith_code = p->is_arithmetic;
     info->comp_info[0].h_samp_factor = p->h;
     info->comp_info[0].v_samp_factor = p->v;
+    for (int i = 1; i < p->channels && p->chroma_h; i++) {
+        info->comp_info[i].h_samp_factor = p->chroma_h;
+        info->comp_info[i].v_samp_factor = p->chroma_v;
+    }
     for (int i = 0; i < 2 && p->has_long_codes; i++)
         reference_lengthen(info->dc_huff_tbl_ptrs[i]);
     if (p->is_progressive)

@@ -320,19 +320,28 @@ static span list_of(const leat_feature *feature)
     return (span){ at, feature->size ? at + feature->size : at, at };
 }
 
-int leat_feature_bytes(const leat_feature *feature, uint64_t i, const uint8_t **data, size_t *size)
+int leat_feature_take_bytes(leat_feature *rest, const uint8_t **data, size_t *size)
 {
-    span s = list_of(feature);
+    span s = list_of(rest);
     field f;
-    if (feature->kind != LEAT_FEATURE_BYTES || i >= feature->n)
+    if (rest->kind != LEAT_FEATURE_BYTES || !next_values(&s, &f))
         return LEAT_FORMAT_BAD;
-    do {
-        if (!next_values(&s, &f))
-            return LEAT_FORMAT_BAD;
-    } while (i--);
+    rest->size -= (size_t)(s.at - rest->data);
+    rest->data = s.at;
+    rest->n--;
     *data = f.data;
     *size = f.size;
     return LEAT_FORMAT_OK;
+}
+
+int leat_feature_bytes(const leat_feature *feature, uint64_t i, const uint8_t **data, size_t *size)
+{
+    leat_feature rest = *feature;
+    int rc;
+    do
+        rc = leat_feature_take_bytes(&rest, data, size);
+    while (i-- && rc == LEAT_FORMAT_OK);
+    return rc;
 }
 
 static int check_kind(const leat_feature *feature, int kind, leat_format_error *err)

@@ -51,6 +51,8 @@ int leat_example_scan(const uint8_t *example, size_t size, const leat_feature_ke
 /* Returns value i of a list of bytes, in time proportional to i. LEAT_FORMAT_BAD: another kind, or
  * i >= n. */
 int leat_feature_bytes(const leat_feature *feature, uint64_t i, const uint8_t **data, size_t *size);
+/* Takes the first value off a list of bytes, a copy of the feature. LEAT_FORMAT_BAD: another kind, or none is left. */
+int leat_feature_take_bytes(leat_feature *rest, const uint8_t **data, size_t *size);
 
 /* Copy the first n_max values, or all if there are fewer. LEAT_FORMAT_BAD: another kind. */
 int leat_feature_int64s(const leat_feature *feature, int64_t *out, uint64_t n_max,

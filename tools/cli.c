@@ -284,6 +284,15 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
     return rc < 0 ? rc : outputs_differ(call, err);
 }
 
+bool leat_cli_has_any(const leat_call *call, const char *const *names)
+{
+    for (int i = 0; i < call->n_words; i++)
+        for (const char *const *name = names; *name && call->rows[i]; name++)
+            if (!strcmp(call->rows[i]->name, *name))
+                return true;
+    return false;
+}
+
 void leat_cli_close(leat_call *call)
 {
     free(call->options);

@@ -32,6 +32,9 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
                    leat_error *err);
 void leat_cli_close(leat_call *call);
 
+/* Whether one of these options (names as in the table, ends with NULL) stands on the command line. */
+bool leat_cli_has_any(const leat_call *call, const char *const *names);
+
 /* The command line again, quoted for a shell, without some options (names as in the table, ends
  * with NULL) and with more words appended (ends with NULL). In new memory; NULL: out of memory. */
 char *leat_cli_again(const leat_call *call, const char *const *without, const char *const *more);

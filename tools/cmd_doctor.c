@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "command.h"
 #include "doctor/doctor_report.h"
 #include "print/progress.h"
@@ -184,16 +185,19 @@ static int32_t number_of(int64_t n)
     return n > INT32_MAX ? INT32_MAX : n > 0 ? (int32_t)n : 0;
 }
 
-static int compare_devices(const struct doctor_options *o, const char *path,
-                           const leat_config *config, leat_error *err)
+static int compare_devices(const leat_call *call, const leat_config *config, leat_error *err)
 {
+    static const char *const others[] = { "device",  "step_ms", "verify", "quick",
+                                          "fail_if", "seconds", "anyway", NULL };
+    const struct doctor_options *o = call->options;
     leat_crossover_result result;
     leat_word_list devices;
     leat_progress progress;
-    if (o->device || o->step_ms > 0 || o->verify || o->quick || o->fail_if.n)
+    if (leat_cli_has_any(call, others))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--devices compares two devices and gives no verdict, so --device, "
-                         "--step-ms, --verify, --quick and --fail-if do not go with it");
+                         "--step-ms, --verify, --quick, --fail-if, --seconds and --anyway do not "
+                         "go with it");
     int rc = leat_word_list_init(&devices, "--devices", o->devices, err);
     if (rc == LEAT_OK && devices.n != 2)
         rc =
@@ -212,7 +216,7 @@ static int compare_devices(const struct doctor_options *o, const char *path,
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
         leat_crossover_print(&result);
     if (rc == LEAT_OK)
-        rc = leat_json_write(leat_crossover_json(&result, path), o->json, err);
+        rc = leat_json_write(leat_crossover_json(&result, call->arguments[0]), o->json, err);
     leat_word_list_fini(&devices);
     return rc;
 }
@@ -281,7 +285,7 @@ static int run(const leat_call *call, leat_error *err)
         (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
         (rc = leat_setup_set(config, &o->set, err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, err)) == LEAT_OK)
-        rc = o->devices ? compare_devices(o, path, config, err)
+        rc = o->devices ? compare_devices(call, config, err)
                         : examine(o, &(leat_doctor_job){ path, text, file, config }, &result, err);
     if (rc == LEAT_OK)
         rc = judge(&o->fail_if, &result);

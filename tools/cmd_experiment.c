@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "command.h"
 #include "experiment/experiment_rows.h"
 #include "files.h"
@@ -12,6 +13,8 @@
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "signals.h"
+
+enum { STEPS_MOST = 60000 }; /* as leat_compare() */
 
 struct experiment_options {
     leat_texts device;
@@ -113,9 +116,7 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
                                   .data_folder = o->data,
                                   .quick = o->quick,
                                   .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
-                                  .steps = o->steps > 0
-                                               ? (int32_t)(o->steps < 60000 ? o->steps : 60000)
-                                               : 0,
+                                  .steps = o->steps > 0 ? (int32_t)o->steps : 0,
                                   .progress = show_progress,
                                   .progress_user = &progress };
     char *const path = folder ? leat_files_text("%s/%s.json", folder, experiment->name) : NULL;
@@ -197,9 +198,16 @@ static int no_such_experiment(const char *name)
 
 static int run(const leat_call *call, leat_error *err)
 {
+    static const char *const of_runs[] = { "quick", "device",  "rounds", "steps",
+                                           "data",  "results", "cold",   NULL };
     const struct experiment_options *o = call->options;
     const char *const name = call->arguments[0];
     leat_signals_stop_at_once("experiment");
+    if (o->steps > STEPS_MOST)
+        return leat_command_misuse("experiment", "--steps is %d at most", STEPS_MOST);
+    if (!strcmp(name, "list") && leat_cli_has_any(call, of_runs))
+        return leat_command_misuse("experiment",
+                                   "list runs nothing: of the options only --json goes with it");
     if (!strcmp(name, "all") && o->json)
         return leat_command_misuse("experiment",
                                    "all writes a file for each: use --results DIR, not --json");

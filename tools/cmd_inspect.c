@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "command.h"
 #include "convert/paths.h"
 #include "files.h"
@@ -152,12 +153,16 @@ fail:
 
 static int run(const leat_call *call, leat_error *err)
 {
+    static const char *const of_classes[] = { "label", "text", NULL };
     const struct inspect_options *o = call->options;
     const char *first = call->arguments[0];
     leat_paths paths = { 0 };
     int rc = leat_json_check(o->json, err);
     if (rc < 0)
         return rc;
+    if ((o->record >= 0 || leat_paths_is_config(first)) && leat_cli_has_any(call, of_classes))
+        return leat_command_misuse("inspect", "--label and --text are for the counts of TFRecord "
+                                              "files, not for a config or one record");
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");

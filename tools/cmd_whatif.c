@@ -2,6 +2,7 @@
  *
  * leat whatif: predicts how the pipeline of a config would feed another device. */
 
+#include "cli.h"
 #include "command.h"
 #include "formats/figure.h"
 #include "print/json.h"
@@ -258,25 +259,15 @@ static int whatif_ranks(const struct whatif_options *o, const char *path, const 
     return rc < 0 ? rc : leat_json_write(ranks_json(&result, o, path), o->json, err);
 }
 
-/* True: one of these options stands on the command line. */
-static bool has_any(const leat_call *call, const char *const *names)
-{
-    for (int i = 0; i < call->n_words; i++)
-        for (const char *const *name = names; *name && call->rows[i]; name++)
-            if (!strcmp(call->rows[i]->name, *name))
-                return true;
-    return false;
-}
-
 static int run(const leat_call *call, leat_error *err)
 {
     static const char *const of_devices[] = { "device", "threads", NULL }, *const of_ranks[] = {
         "latency_us", "gbit", NULL
     };
     const struct whatif_options *o = call->options;
-    if (*o->ranks && has_any(call, of_devices))
+    if (*o->ranks && leat_cli_has_any(call, of_devices))
         return leat_command_misuse("whatif", "--ranks stands in place of --device and --threads");
-    if (!*o->ranks && has_any(call, of_ranks))
+    if (!*o->ranks && leat_cli_has_any(call, of_ranks))
         return leat_command_misuse("whatif", "--latency-us and --gbit go with --ranks 2,4,8");
     const char *path = call->arguments[0];
     leat_config *config = NULL;

@@ -54,6 +54,8 @@ void leat_normalize_output(const void *options, const leat_shape *in, leat_outpu
 bool leat_normalize_is_planar(const void *options);
 /* The same of layout; else it puts channels last. */
 bool leat_layout_is_planar(const void *options);
+/* Refuses an image of three dimensions whose channels are where the op `name` would put them: first, else last. */
+int leat_layout_refuse(const char *name, const leat_shape *in, bool first, leat_error *err);
 
 /* --- random_flip.c --------------------------------------------------------------------------- */
 

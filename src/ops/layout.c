@@ -30,6 +30,16 @@ static bool has_channels_at(const leat_shape *in, int end)
     return d[end] >= 1 && d[end] <= 4 && d[1] > few && d[2 - end] > few;
 }
 
+int leat_layout_refuse(const char *name, const leat_shape *in, bool first, leat_error *err)
+{
+    char text[128];
+    if (!has_channels_at(in, first ? 0 : 2))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%s: the channels of %s are %s already: leave `layout` out", name,
+                     leat_shape_text(in, text, sizeof text), first ? "first" : "last");
+}
+
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     const bool first = ((const layout_options *)opts)->to == CHANNELS_FIRST;
@@ -37,10 +47,9 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     if (in->rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "layout expects three dimensions, got %s",
                          leat_shape_text(in, text, sizeof text));
-    if (has_channels_at(in, first ? 0 : 2))
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "layout: the channels of %s are %s already: leave `layout` out",
-                         leat_shape_text(in, text, sizeof text), first ? "first" : "last");
+    const int rc = leat_layout_refuse("layout", in, first, err);
+    if (rc)
+        return rc;
     *out = *in;
     for (int i = 0; i < 3; i++)
         out->dims[i] = in->dims[(first ? i + 2 : i + 1) % 3];

@@ -71,7 +71,8 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     out->dtype = dtypes[o->dtype];
     if (o->layout)
         leat_output_planar_dims(in, out);
-    return LEAT_OK;
+    /* several means or deviations, as many as the last dimension has values, say where the channels are */
+    return o->layout && n == 1 ? leat_layout_refuse("normalize", in, true, err) : LEAT_OK;
 }
 
 bool leat_normalize_is_planar(const void *options_)

@@ -211,7 +211,7 @@ static void change_table(uint8_t *data, size_t size, unsigned *state)
 
 static void change_frame(uint8_t *data, size_t size, unsigned *state)
 {
-    static const uint8_t samplings[] = { 0x11, 0x21, 0x12, 0x22, 0x41 };
+    static const uint8_t samplings[] = { 0x11, 0x21, 0x12, 0x22, 0x41, 0x14, 0x31, 0x13 };
     const size_t sequential = find_segment(data, size, 0xc0, 0);
     const size_t at = sequential ? sequential : find_segment(data, size, 0xc2, 0);
     if (!at || at + 13 > size)

@@ -2,6 +2,7 @@
  *
  * gpu_case_ops.c: many chains of one random op each go through one map; every row is compared with
  * what the op's own apply gives. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,15 @@ static void draw_pixels(uint8_t *to, const leat_shape *shape, leat_rng *rng)
     }
 }
 
+/* In the middle of each float image that is resized, as which pixels it reaches depends on the weights of 0. */
+static void put_nan(uint8_t *to, const leat_op *op, const leat_shape *shape)
+{
+    const int64_t n = leat_shape_elements(shape);
+    const bool resizes = !strcmp(op->name, "resize") || !strcmp(op->name, "random_resized_crop");
+    for (int64_t i = 0; i < ROWS && resizes && shape->dtype == LEAT_F32; i++)
+        memcpy(to + (i * n + n / 2) * 4, &(float){ NAN }, 4);
+}
+
 /* Distance of two floats in units in the last place. */
 static int64_t ulps(float a, float b)
 {
@@ -342,6 +352,7 @@ static gpu_verdict one_map(gpu_run *run, uint64_t number, leat_scratch *scratch,
     memset(slab, 0xee, bytes);
     for (int i = 0; i < CHAINS; i++) {
         draw_pixels(slab + chains[i].from, &cases[i].described.in, &rng);
+        put_nan(slab + chains[i].from, cases[i].op, &cases[i].described.in);
         memcpy(slab + chains[i].draws, cases[i].draws, sizeof cases[i].draws);
     }
     if (run_map(run->device, &spec, &r, slab, got, rows, &err) < 0)

@@ -71,7 +71,9 @@ TEST(every_small_size)
         for (int width = 1; width <= 35; width++)
             for (int height = 1; height <= 35; height += height < 19 ? 1 : 5)
                 check_drawn((reference_picture){ REFERENCE_OF(width, height, 3, samplings[s][0],
-                                                              samplings[s][1], 90) },
+                                                              samplings[s][1], 90),
+                                                 .chroma_h = samplings[s][2],
+                                                 .chroma_v = samplings[s][3] },
                             s + (unsigned)width);
 }
 
@@ -85,6 +87,8 @@ TEST(every_kind)
                     (reference_picture){ REFERENCE_OF(131, 77, s < N_SAMPLINGS ? 3 : 1,
                                                       samplings[s % N_SAMPLINGS][0],
                                                       samplings[s % N_SAMPLINGS][1], qualities[q]),
+                                         .chroma_h = samplings[s % N_SAMPLINGS][2],
+                                         .chroma_v = samplings[s % N_SAMPLINGS][3],
                                          .restart = restarts[r], .is_optimized = (int)(q + r) % 2 },
                     s + q + r);
 }
@@ -94,7 +98,9 @@ TEST(every_width_of_vectors)
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 36; width < 300; width += 7)
             check_drawn((reference_picture){ REFERENCE_OF(width, 33, 3, samplings[s][0],
-                                                          samplings[s][1], 85) },
+                                                          samplings[s][1], 85),
+                                             .chroma_h = samplings[s][2],
+                                             .chroma_v = samplings[s][3] },
                         (unsigned)width);
 }
 

@@ -13,9 +13,11 @@ TEST(boxes)
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
             for (unsigned w = 0; w < sizeof widths / sizeof *widths; w++) {
-                const reference_picture p = { REFERENCE_OF(widths[w], 150 - 20 * (int)s, 3,
+                const reference_picture p = { REFERENCE_OF(widths[w], 150 - 20 * (int)(s % 4), 3,
                                                            samplings[s][0], samplings[s][1],
                                                            40 + 10 * (int)w),
+                                              .chroma_h = samplings[s][2],
+                                              .chroma_v = samplings[s][3],
                                               .is_optimized = (int)r % 2, .restart = restarts[r] };
                 uint8_t *data;
                 const size_t size = reference_encode(&p, s + w, &data);
@@ -50,9 +52,10 @@ TEST(indexed)
     static const uint32_t intervals[] = { 1, 3, 8, 16, 17, 40, 100000 };
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned k = 0; k < sizeof intervals / sizeof *intervals; k++) {
-            const reference_picture p = { REFERENCE_OF(210, 99, 3, samplings[s][0], samplings[s][1],
-                                                       30 + 10 * (int)k),
-                                          .has_long_codes = k == 2 };
+            const reference_picture p = {
+                REFERENCE_OF(210, 99, 3, samplings[s][0], samplings[s][1], 30 + 10 * (int)k),
+                .chroma_h = samplings[s][2], .chroma_v = samplings[s][3], .has_long_codes = k == 2
+            };
             uint8_t *data;
             size_t n;
             const size_t size = reference_encode(&p, s, &data);
@@ -166,7 +169,8 @@ TEST(resized)
         const int is_large = i % 20 == 19; /* larger than the window of rows */
         const reference_picture p = { REFERENCE_OF(1 + 700 * is_large + (int)draw(&seed, 300),
                                                    1 + 400 * is_large + (int)draw(&seed, 200), 3,
-                                                   samplings[s][0], samplings[s][1], 80) };
+                                                   samplings[s][0], samplings[s][1], 80),
+                                      .chroma_h = samplings[s][2], .chroma_v = samplings[s][3] };
         uint8_t *data;
         const size_t size = reference_encode(&p, (unsigned)i, &data);
         leat_image_box box = { (int32_t)draw(&seed, (unsigned)p.height),

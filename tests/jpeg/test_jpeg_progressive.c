@@ -58,8 +58,10 @@ static int script_of_single_values(jpeg_scan_info *script, int bits)
 
 static reference_picture picture_of(int width, int height, unsigned sampling, unsigned script)
 {
-    return (reference_picture){ REFERENCE_OF(width, height, 3, samplings[sampling % N_SAMPLINGS][0],
-                                             samplings[sampling % N_SAMPLINGS][1], 90),
+    const uint8_t *s = samplings[sampling % N_SAMPLINGS];
+    return (reference_picture){ REFERENCE_OF(width, height, 3, s[0], s[1], 90),
+                                .chroma_h = s[2],
+                                .chroma_v = s[3],
                                 .is_progressive = 1,
                                 .script = scripts[script % COUNT(scripts)].script,
                                 .n_scans = scripts[script % COUNT(scripts)].n };
@@ -93,7 +95,7 @@ TEST(every_small_size)
 TEST(every_script_restart_and_quality)
 {
     static const int restarts[] = { 0, 1, 7, 40, 65535 }, qualities[] = { 5, 50, 100 };
-    for (unsigned i = 0; i < 5 * 3 * 4 * 4; i += 2) {
+    for (unsigned i = 0; i < 5 * 3 * 4 * N_SAMPLINGS; i += 2) {
         reference_picture p = picture_of(157, 93, i / 60, i / 15);
         p.restart = restarts[i % 5];
         p.quality = qualities[i / 5 % 3];

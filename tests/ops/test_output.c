@@ -139,7 +139,9 @@ TEST(normalize_writes_every_format)
     uint64_t seed = 1;
     for (int level = 0; level <= leat_cpu_best(); level++)
         for (int i = 0; i < 150; i++) {
-            const int64_t channels = 1 + i % 5, height = 1 + (int64_t)(op_next(&seed) % 30);
+            /* five channels of a lower picture could be its width */
+            const int64_t channels = 1 + i % 5, lowest = channels == 5 ? 5 : 1;
+            const int64_t height = lowest + (int64_t)(op_next(&seed) % 30);
             const int64_t width = 1 + (int64_t)(op_next(&seed) % 40);
             const char *const mean = i % 4 == 3 ? "0.5" : means[channels - 1];
             leat_cpu_use(level);
@@ -159,6 +161,10 @@ TEST(normalize_writes_every_format)
                       (leat_shape){ LEAT_U8, 1, { 5 } },
                       "normalize: layout channels_first needs an image [height, width, channels], "
                       "got uint8[5]");
+    op_expect_refusal(
+        "normalize", op_options_of("normalize", "layout", "channels_first"),
+        (leat_shape){ LEAT_U8, 3, { 3, 32, 32 } },
+        "normalize: the channels of uint8[3, 32, 32] are first already: leave `layout` out");
 }
 
 /* --- layout ------------------------------------------------------------------------------------ */

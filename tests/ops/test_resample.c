@@ -26,7 +26,7 @@ enum { N_FILTERS = sizeof names / sizeof *names };
 
 static double sinc(double x)
 {
-    return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
+    return x == 0 ? 1 : x == floor(x) ? 0 : sin(M_PI * x) / (M_PI * x);
 }
 
 /* Pillow's filters (its source, Resample.c), written as in the literature. */
@@ -129,6 +129,32 @@ TEST(float_images_too)
         const box whole = { 0, 0, (int32_t)size[0], (int32_t)size[1] };
         op_result r = resize_by(filter, in, size[2], size[3]);
         assert_true(worst_difference(filter, &in, whole, &r.out) < 1e-5);
+        free(r.out.data);
+        free(in.data);
+    }
+}
+
+/* NaN and infinity reach those outputs whose filter covers them. */
+TEST(floats_that_are_not_finite)
+{
+    for (size_t i = 0; i < N_FILTERS * sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *const size = sizes[i / N_FILTERS];
+        const int filter = (int)(i % N_FILTERS);
+        leat_view in = op_noise(LEAT_F32, size[0], size[1], 1, i);
+        const box whole = { 0, 0, (int32_t)size[0], (int32_t)size[1] };
+        const int64_t n = size[0] * size[1];
+        ((float *)in.data)[n / 2] = NAN;
+        ((float *)in.data)[n / 3] = INFINITY;
+        op_result r = resize_by(filter, in, size[2], size[3]);
+        for (int64_t y = 0; y < size[2]; y++)
+            for (int64_t x = 0; x < size[3]; x++) {
+                const double want = reference(filter, &in, whole, &r.out.shape, y, x, 0);
+                const double is = pixel(&r.out, y, x, 0);
+                if (isfinite(want) ? !(fabs(is - want) < 1e-5) : isfinite(is))
+                    fail_msg("%s, %d x %d to %d x %d: %g in place of %g at %d, %d", names[filter],
+                             (int)size[0], (int)size[1], (int)size[2], (int)size[3], is, want,
+                             (int)y, (int)x);
+            }
         free(r.out.data);
         free(in.data);
     }

@@ -190,6 +190,26 @@ TEST(a_manifest_of_other_files_is_refused)
     assert_int_equal(count_files("x/new*") + count_files("x/manifest.json"), 0);
 }
 
+TEST(all_images_of_a_record_are_counted)
+{
+    enum { N = 100 };
+    static const char image[] = "P5\n3 2\n255\nabcdef";
+    leat_example_value values[N];
+    leat_format_error why;
+    char path[128];
+    snprintf(path, sizeof path, "%s/x.tfrecord", folder);
+    record_writer to = open_records(path);
+    for (int i = 0; i < N; i++)
+        values[i] = (leat_example_value){ image, sizeof image - 1 };
+    assert_int_equal(leat_example_add_bytes_list(to.builder, "frames", values, N, &why), 0);
+    put_record(&to);
+    close_records(&to);
+    expect_success(shell("$L inspect x.tfrecord --json"));
+    json_t *const json = parse_out();
+    assert_int_equal(number(json_array_get(json_object_get(json, "features"), 0), "pnm"), N);
+    json_decref(json);
+}
+
 TEST(shards_of_equal_numbers)
 {
     expect_success(shell("$L convert tfrecord a.gz b.tfrecord -o x --shards 3 --json -"));

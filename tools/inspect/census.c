@@ -103,14 +103,11 @@ static void count_jpeg(const struct taker *taker, leat_census_feature *to, const
 
 static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
 {
-    /* Finding value i takes time proportional to i, so only the start of a long list is used. */
-    const uint64_t n = feature->n < 64 ? feature->n : 64;
-    for (uint64_t i = 0; i < n; i++) {
-        const uint8_t *data;
-        size_t size;
+    leat_feature rest = *feature;
+    const uint8_t *data;
+    size_t size;
+    while (leat_feature_take_bytes(&rest, &data, &size) == LEAT_FORMAT_OK) {
         leat_image_header header;
-        if (leat_feature_bytes(feature, i, &data, &size) < 0)
-            return;
         add(&to->bytes, (double)size);
         if (leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
             continue;

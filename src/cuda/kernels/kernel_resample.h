@@ -85,6 +85,7 @@ LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
     }
 }
 
+/* A tap of weight 0 adds nothing, even if its input is NaN or infinite. */
 LEAT_HOST_DEVICE void leat_resample_pixel_f32(const leat_kernel_args *args, const float *in,
                                               int64_t stride, float *to,
                                               const leat_resample_line *down,
@@ -98,8 +99,8 @@ LEAT_HOST_DEVICE void leat_resample_pixel_f32(const leat_kernel_args *args, cons
             const float *from = in + (int64_t)k * args->channels + c;
             float inner = 0;
             for (int32_t j = 0; j < down->n; j++, from += stride)
-                inner += rows[j] * *from;
-            sum += columns[k] * inner;
+                inner += rows[j] != 0 ? rows[j] * *from : 0;
+            sum += columns[k] != 0 ? columns[k] * inner : 0;
         }
         to[c] = sum;
     }

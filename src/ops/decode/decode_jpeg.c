@@ -26,9 +26,10 @@ static const leat_option options[] = {
                      "decode at 1 / scale of the size, by a smaller DCT; auto: the smallest size "
                      "that is not below the output of the resize right after it; values other "
                      "than 1 need exact: false"),
-    LEAT_OPTION_BOOL(leat_decode_options, exact, "true",
-                     "false: scale may change pixels slightly, compared with full decoding and "
-                     "resizing"),
+    LEAT_OPTION_BOOL(
+        leat_decode_options, exact, "true",
+        "false: scale may change pixels slightly, and the longer side of a resize "
+        "that keeps the aspect by one pixel, compared with full decoding and resizing"),
     LEAT_OPTION_END
 };
 

@@ -236,6 +236,12 @@ static int resample_u8(const job *j, uint8_t *out, leat_scratch *scratch)
     return LEAT_OK;
 }
 
+static void add_row_f32(float *restrict row, const float *in, float weight, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        row[i] += weight * in[i];
+}
+
 static void mix_rows_f32(float *row, const job *j, int32_t y)
 {
     const float *weights = j->down.float_weights + (size_t)y * (size_t)j->down.stride;
@@ -243,9 +249,23 @@ static void mix_rows_f32(float *row, const job *j, int32_t y)
     memset(row, 0, j->n_values * sizeof *row);
     for (int32_t k = 0; k < j->down.n_taps; k++, from += j->stride_bytes) {
         const float *in = (const float *)(const void *)from;
-        for (size_t i = 0; i < j->n_values; i++)
-            row[i] += weights[k] * in[i];
+        if (weights[k] != 0)
+            add_row_f32(row, in, weights[k], j->n_values);
     }
+}
+
+/* A tap of weight 0 adds nothing, even if its input is NaN or infinite. */
+static float sum_f32(const float *weights, int32_t n, const float *in, int32_t stride)
+{
+    float sum = 0;
+    for (int32_t k = 0; k < n; k++)
+        sum += weights[k] * in[k * stride];
+    if (isfinite(sum))
+        return sum;
+    sum = 0;
+    for (int32_t k = 0; k < n; k++)
+        sum += weights[k] != 0 ? weights[k] * in[k * stride] : 0;
+    return sum;
 }
 
 static void sample_row_f32(float *out, const float *row, const job *j)
@@ -253,12 +273,8 @@ static void sample_row_f32(float *out, const float *row, const job *j)
     for (int32_t i = 0; i < j->across.n_out; i++) {
         const float *weights = j->across.float_weights + (size_t)i * (size_t)j->across.stride;
         const float *in = row + (size_t)j->across.start[i] * (size_t)j->channels;
-        for (int32_t c = 0; c < j->channels; c++) {
-            float sum = 0;
-            for (int32_t k = 0; k < j->across.n_taps; k++)
-                sum += weights[k] * in[k * j->channels + c];
-            *out++ = sum;
-        }
+        for (int32_t c = 0; c < j->channels; c++)
+            *out++ = sum_f32(weights, j->across.n_taps, in + c, j->channels);
     }
 }
 

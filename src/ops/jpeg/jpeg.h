@@ -79,7 +79,8 @@ int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int c
                          uint8_t *out, leat_scratch *scratch, leat_error *err);
 
 /* Decodes the whole image at an eighth of its size, rounded up: each block becomes its mean. Refuses progressive
- * files. If chroma has full size, the pixels are those of libjpeg-turbo at scale 1/8, else luma is. */
+ * files. The pixels are those of libjpeg-turbo at scale 1/8; where chroma has half the size of luma in both
+ * directions, luma is. */
 int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
                             leat_scratch *scratch, leat_error *err);
 

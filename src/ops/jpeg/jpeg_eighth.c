@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_eighth.c: decodes an image at an eighth of its size. DESIGN: a block becomes one sample, which is its DC
- * value, so all other symbols are skipped. Luma is that of libjpeg-turbo at scale 1/8. Chroma of half the size
- * is repeated, where libjpeg-turbo makes 2 × 2 samples of its blocks. */
+ * value, so all other symbols are skipped. The pixels are those of libjpeg-turbo at scale 1/8, but for chroma of half
+ * the size in both directions: it is repeated, where libjpeg-turbo makes 2 × 2 samples of its blocks. */
 #include "jpeg_impl.h"
 
 enum { LARGEST = 2047 }; /* dequantised values; above it, libjpeg-turbo's samples wrap */
@@ -12,7 +12,7 @@ typedef struct picture {
     leat_jpeg_scan scans[2]; /* without an index only the first is used */
     uint8_t *out;
     int channels;
-    /* One row of MCUs: luma h * v samples per MCU, chroma one, repeated h times. */
+    /* One row of MCUs: h * v samples per MCU, of which those of chroma are repeated to the width of luma. */
     uint8_t *rows[3];
     ptrdiff_t stride;
     int n_planes;
@@ -52,7 +52,8 @@ static void put_row(const picture *p, int32_t y, int32_t width, int channels, ui
 {
     const uint8_t *luma = p->rows[0] + y * p->stride;
     if (p->n_planes == 3) {
-        p->jpeg->dsp->rgb(luma, p->rows[1], p->rows[2], out, width);
+        const ptrdiff_t chroma = y / p->jpeg->chroma_v * p->stride;
+        p->jpeg->dsp->rgb(luma, p->rows[1] + chroma, p->rows[2] + chroma, out, width);
         return;
     }
     for (int32_t x = 0; x < width; x++)
@@ -114,7 +115,8 @@ int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
     p.stride =
         jpeg->mcus_x * (ptrdiff_t)(jpeg->mcu_width_px / 8) + 64; /* kernels may read past it */
     for (int i = 0; i < p.n_planes; i++)
-        if (!(p.rows[i] = leat_scratch_take(scratch, 2 * (size_t)p.stride)))
+        if (!(p.rows[i] =
+                  leat_scratch_take(scratch, (size_t)jpeg->component[i].v * (size_t)p.stride)))
             return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
                              jpeg->height);
     return jpeg->points && jpeg->mcus_y > 1 ? put_halves(&p, scratch, err) : put_all(&p, err);
