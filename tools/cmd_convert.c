@@ -250,7 +250,8 @@ static int convert(const leat_call *call, leat_error *err)
     int rc;
     if ((rc = parse_seed(o->shuffle, &convert.seed, err)) < 0 ||
         (rc = leat_convert_part_parse(o->part, &convert.part, err)) < 0 ||
-        (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0)
+        (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0 ||
+        (rc = leat_shard_names_check_json(o->output, o->json, err)) < 0)
         return rc;
     return is_images                   ? leat_convert_images_run(&convert, err)
            : !strcmp(kind, "tfrecord") ? leat_convert_tfrecord_run(&convert, err)
