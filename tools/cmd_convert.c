@@ -250,7 +250,8 @@ static int convert(const leat_call *call, leat_error *err)
     int rc;
     if ((rc = parse_seed(o->shuffle, &convert.seed, err)) < 0 ||
         (rc = leat_convert_part_parse(o->part, &convert.part, err)) < 0 ||
-        (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0)
+        (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0 ||
+        (rc = leat_shard_names_check_json(o->output, o->json, err)) < 0)
         return rc;
     return is_images                   ? leat_convert_images_run(&convert, err)
            : !strcmp(kind, "tfrecord") ? leat_convert_tfrecord_run(&convert, err)
@@ -288,8 +289,10 @@ const leat_command leat_command_convert = {
         "missing or no image is an error.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
         "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
-        "are ordered by class and file name. The records are split in this order into shards of "
-        "equal size. The bytes written do not depend on --threads.\n\n"
+        "are ordered by class and file name, with --recursive the files of a folder before those "
+        "of the folders in it; files of a folder with --class-from by their paths. The files are "
+        "split in this order into shards of equal numbers; those that are left out are missing "
+        "in theirs. The bytes written do not depend on --threads.\n\n"
         "With --jpeg restart[=N] JPEG files are rewritten from their own coefficients. No pixel "
         "changes; this is checked for each file before it is written, and any decoder reads the "
         "result. Progressive files become sequential, Huffman tables are optimised, and there is a "

@@ -75,6 +75,12 @@ LEAT_API int64_t leat_checkpoint_newest(const char *folder);
  * leat_trainer_save() writes them. */
 #define LEAT_CHECKPOINT_BEST "best.safetensors"
 
+/* Whether that file is there, whole, and has the weights of the best evaluation so far. It can be of a later one: when a run
+ * went on from an earlier checkpoint than its last one, until an evaluation is better.
+ * returns  LEAT_OK; LEAT_E_DATA: damaged, or of another evaluation; LEAT_E_IO; LEAT_E_NOMEM */
+LEAT_API int leat_checkpoint_check_best(const leat_trainer *trainer, const char *folder,
+                                        leat_error *err);
+
 /* The rows of train.checkpoint (i = 0), for help and reference; NULL past the end. */
 LEAT_API const leat_kind *leat_checkpoint_kind(size_t i);
 

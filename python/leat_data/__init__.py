@@ -169,8 +169,9 @@ class Loader:
 
     A `for` loop over it is one pass; the next one is the next epoch, and prefetching does not stop in between. Breaking
     out of a loop ends its epoch, and so does beginning another one. Threads may share an iterator. After fork() it
-    belongs to the parent; a pickled one is opened anew where it is unpickled, at the same position. A subclass's attributes
-    go along, as of any class of Python; its __getstate__ may take some out of the dict that comes first in super()'s.
+    belongs to the parent; a pickled one (not of arrays) is opened anew where it is unpickled, at the same position. A
+    subclass's attributes go along, as of any class of Python; its __getstate__ may take some out of the dict that comes
+    first in super()'s.
     """
 
     def __init__(self, config, to=None, *, device=None, set=None, section=None, hold=3, rank=None, ranks=None):

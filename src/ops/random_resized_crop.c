@@ -26,7 +26,7 @@ static const leat_option options[] = {
     LEAT_OPTION_F32S(crop_options, ratio, "[0.75, 1.3333334]", 0.01, 100,
                      "smallest and largest width / height of the box"),
     LEAT_OPTION_ENUM(crop_options, interpolation, "bilinear", leat_resample_names,
-                     "Pillow's filters; antialiased when the box shrinks, unless nearest"),
+                     LEAT_RESAMPLE_HELP),
     LEAT_OPTION_END
 };
 

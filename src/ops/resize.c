@@ -20,7 +20,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(resize_options, keep_aspect, "false",
                      "size is one number: the shorter side; the longer side follows"),
     LEAT_OPTION_ENUM(resize_options, interpolation, "bilinear", leat_resample_names,
-                     "Pillow's filters; antialiased when the image shrinks, unless nearest"),
+                     LEAT_RESAMPLE_HELP),
     LEAT_OPTION_END
 };
 

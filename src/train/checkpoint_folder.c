@@ -11,6 +11,7 @@
 
 #include "checkpoint_parts.h"
 #include "formats/grow.h"
+#include "weights/weight_file.h"
 
 /* Steps of the checkpoints in a folder, ascending. */
 typedef struct listing {
@@ -191,5 +192,29 @@ int leat_checkpoint_resume(leat_trainer *trainer, const char *path, leat_checkpo
     if (rc == LEAT_OK)
         rc = resume_newest(trainer, path, &list, out, err);
     free(list.steps);
+    return rc;
+}
+
+/* --- the best weights ------------------------------------------------------------------------ */
+
+int leat_checkpoint_check_best(const leat_trainer *trainer, const char *folder, leat_error *err)
+{
+    char path[LEAT_CHECKPOINT_PATH], wanted[24];
+    leat_weight_file file = { 0 };
+    if (!trainer || !folder)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_checkpoint_check_best: trainer and folder must be given");
+    if ((size_t)snprintf(path, sizeof path, "%s/" LEAT_CHECKPOINT_BEST, folder) >= sizeof path)
+        return leat_fail(err, LEAT_E_ARGUMENT, "%.200s…: the name of the folder is too long",
+                         folder);
+    snprintf(wanted, sizeof wanted, "%" PRId64, trainer->decide.best.best_at);
+    int rc = leat_weight_file_open(&file, path, LEAT_WEIGHT_LAYOUT_LEAT, err);
+    const char *const batches =
+        rc == LEAT_OK ? leat_safetensors_note_of(file.file, leat_weight_file_notes[1]) : NULL;
+    if (rc == LEAT_OK && (!batches || strcmp(batches, wanted) != 0))
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s has the weights after %s batches, the best evaluation was after %s",
+                       path, batches ? batches : "an unknown number of", wanted);
+    leat_weight_file_close(&file);
     return rc;
 }

@@ -171,4 +171,10 @@ void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch);
 /* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);
 
+/* Training batches of the run so far. */
+static inline int64_t leat_trainer_batches(const leat_trainer *trainer)
+{
+    return trainer->n_accumulated + trainer->n_skipped;
+}
+
 #endif

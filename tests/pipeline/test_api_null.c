@@ -474,6 +474,7 @@ TEST(trained_models)
     REFUSED(leat_checkpoint_save(NULL, &at, "x", 1, NULL, &err));
     REFUSED(leat_checkpoint_resume(NULL, "x", &found, &err));
     assert_int_equal(leat_checkpoint_newest(NULL), -1);
+    REFUSED(leat_checkpoint_check_best(NULL, "x", &err));
     assert_int_equal(leat_trainer_layer(NULL, 0, &layer), LEAT_E_END);
     assert_int_equal(leat_trainer_loaded(NULL, 0, &loaded), LEAT_E_END);
     assert_string_equal(leat_loaded_name((leat_loaded)77), "?");

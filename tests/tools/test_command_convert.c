@@ -83,6 +83,30 @@ TEST(labels_of_no_set_stay)
               "rm y-manifest.json; $L convert images images -o y -q && rm y* w*"));
 }
 
+/* The report would replace a file of the set, or its marker, by which nobody could read it. */
+TEST(a_report_takes_no_name_of_the_set)
+{
+    expect_success(shell("$L convert images images -o y --shards 2 -q --json=y-report.json >x && "
+                         "rm y-report.json x && ls y* && rm y*"));
+    char names[4096];
+    const int n = snprintf(names, sizeof names, "%sy.incomplete\n./y-labels.txt\n%s", out,
+                           "y-00000-of-00009.tfrecord\ndangling\n");
+    assert_true(n < (int)sizeof names);
+    int n_names = 0;
+    for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n"), n_names++) {
+        expect_failure(shell("ln -sf y.incomplete dangling; "
+                             "$L convert images images -o y --shards 2 -q --json=%s",
+                             name),
+                       2, "is a name of the set's own files: choose another name");
+        expect_in(err, name);
+        assert_int_equal(count_files("y*") + count_files(".y*"), 0);
+    }
+    assert_int_equal(n_names, 6 + 4); /* two shards with their indexes, labels, manifest */
+    expect_failure(shell("$L convert images images -o new/y -q --json=./new/y-manifest.json"), 2,
+                   "is a name of the set's own files");
+    expect_success(shell("rm dangling && test ! -e new"));
+}
+
 /* One that gives less than was asked for, as over FUSE, ends no file. */
 TEST(short_reads)
 {

@@ -18,7 +18,7 @@
 
 static int remove_all(void **state)
 {
-    shell("rm -rf c d s");
+    shell("rm -rf c d s whole");
     return clean(state);
 }
 
@@ -149,6 +149,49 @@ TEST(best_weights_are_named_where_they_are)
             assert_true(json_is_null(json_object_get(best, "file")));
         json_decref(json);
     }
+}
+
+static void expect_no_best_file(const char *why)
+{
+    expect_in(out, " in epoch 1, not in c (c/best.safetensors");
+    expect_in(out, why);
+    json_t *json = read_json("x.json");
+    const json_t *best = json_object_get(json, "best");
+    assert_int_equal(number(best, "epoch"), 0);
+    assert_true(json_is_null(json_object_get(best, "file")));
+    json_decref(json);
+}
+
+/* Of a run that falls back to its first epoch and is never better again they are those of a later epoch; or they are
+ * damaged. */
+TEST(other_weights_are_not_called_the_best)
+{
+    static const char goes_on[] =
+        TRAIN "--checkpoint c --resume --epochs 2 --json x.json --set train.checkpoint.best=loss "
+              "--set train.optimizer.adam.learning_rate=0";
+    char why[100];
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 3 --set train.checkpoint.best=loss "
+                               "--json x.json && cp c/best.safetensors later"));
+    json_t *json = read_json("x.json");
+    const int64_t later = number(json_object_get(json, "best"), "epoch");
+    json_decref(json);
+    assert_true(later > 0);
+    snprintf(why, sizeof why,
+             "has the weights after %lld batches, the best evaluation was after 15",
+             (long long)(later + 1) * 15);
+    expect_success(shell("truncate -s 300 c/step-00000003* c/step-00000004* && %s", goes_on));
+    expect_no_best_file(why);
+    expect_success(shell("cmp c/best.safetensors later"));
+
+    expect_success(shell("rm -r c && " TRAIN "--checkpoint c --epochs 1 "
+                         "--set train.checkpoint.best=loss && cp -r c whole"));
+    expect_success(
+        shell("printf xxxx | dd conv=notrunc bs=1 seek=5000 of=c/best.safetensors && %s", goes_on));
+    expect_no_best_file("the file is damaged");
+    expect_success(
+        shell("rm -r c && mv whole c && truncate -s 500 c/best.safetensors && %s", goes_on));
+    expect_no_best_file("c/best.safetensors: ");
 }
 
 /* A signal comes while the evaluation runs and no checkpoint can be written: it still decides. */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 #include "formats/events.h"
 
 enum { LINES_MOST = 4096 };
@@ -269,6 +270,27 @@ TEST(a_killed_run_keeps_its_log)
             assert_true((float)value_of(path, "step/loss", number(log.all[i], "step")) ==
                         (float)real(log.all[i], "loss"));
     free_log(&log);
+}
+
+/* Killed right before a checkpoint gets its name: the steps before that one, and before the one that the run goes on
+ * from, have their lines. */
+TEST(a_checkpoint_has_its_lines)
+{
+    make_pipeline();
+    for (int n = 2; n <= 5; n++) {
+        expect_success(shell("rm -rf c xl; LEAT_FAULT_CALLS=' rename ' LEAT_FAULT_AT=%d "
+                             "LD_PRELOAD=" FAULT_AT
+                             " $L train x.yaml --epochs 2 -q --log xl --log-every 1 --checkpoint c "
+                             "--set train.checkpoint.every_steps=4; test $? = 137",
+                             n));
+        expect_success(shell("at=$(ls c | tail -n 1); at=${at#step-}; "
+                             "echo ${at%%.safetensors} $(grep -c '\"kind\": \"step\"' "
+                             "xl/log.jsonl)"));
+        long long step = 0, n_lines = 0;
+        if (n > 2) /* before the first checkpoint */
+            assert_int_equal(sscanf(out, "%lld %lld", &step, &n_lines), 2);
+        assert_true(n == 2 || (step >= 4 && n_lines >= step));
+    }
 }
 
 /* A disk that is full ends the log, not the run; the exit code tells. */

@@ -256,7 +256,7 @@ static int convert(struct convert *c, leat_error *err)
     if ((c->o->is_shuffled && (rc = shuffle(c, err)) < 0) ||
         (rc = leat_files_make_parents(c->o->prefix, err)) < 0 ||
         (rc = leat_shard_names_check_length(c->o->prefix, n_shards_of(c), err)) < 0 ||
-        (rc = leat_json_check(c->o->json, err)) < 0 || (rc = write_locked(c, err)) < 0)
+        (rc = write_locked(c, err)) < 0)
         return rc;
     c->seconds = (double)(leat_host_now_ns() - start) * 1e-9;
     return LEAT_OK;

@@ -325,7 +325,6 @@ static int convert(struct job *job, leat_error *err)
                                               leat_plan_get_info(job->plan)->digest);
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
-        (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, err)) < 0)

@@ -183,7 +183,6 @@ static int convert(struct job *job, leat_error *err)
         (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
                                            (const char *const *)job->files.items, job->files.n,
                                            err)) < 0 ||
-        (rc = leat_json_check(job->c->json, err)) < 0 ||
         (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
         (rc = leat_record_shards_end(&job->shards, err)) < 0 ||

@@ -194,6 +194,9 @@ int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_err
 /* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
  * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
+/* Refuses a report (--json) under a name of the set, of whatever number of shards, or of its marker; otherwise as
+ * leat_json_check(). */
+int leat_shard_names_check_json(const char *prefix, const char *json, leat_error *err);
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);

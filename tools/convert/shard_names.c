@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "formats/index.h"
+#include "formats/link.h"
 #include "formats/shard_set.h"
 #include "print/json.h"
 #include "print/terminal.h"
@@ -99,6 +100,36 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
     if (rc == LEAT_OK) /* first: labels beside a set of another size are its own */
         rc = leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
     return rc < 0 ? rc : check_labels(prefix, n_shards, err);
+}
+
+static bool is_shard(const char *prefix, char *path)
+{
+    const size_t n = strlen(path);
+    if (leat_files_ends_with(path, ".idx"))
+        path[n - 4] = 0;
+    path[leat_shard_set_prefix(path)] = 0;
+    return *path && leat_files_same(path, prefix);
+}
+
+int leat_shard_names_check_json(const char *prefix, const char *json, leat_error *err)
+{
+    static const char *const others[] = { "-labels.txt", "-manifest.json", LEAT_SHARD_SET_MARKER };
+    char *path = NULL;
+    leat_format_error why;
+    if (!json || leat_json_to_stdout(json) || leat_link_follow(json, &path, &why) < 0)
+        return leat_json_check(json, err); /* which names such a link */
+    bool taken = false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char *const name = leat_files_text("%s%s", prefix, others[i]);
+        taken |= name && leat_files_same(path, name);
+        free(name);
+    }
+    taken |= is_shard(prefix, path);
+    free(path);
+    return taken
+               ? leat_fail(err, LEAT_E_ARGUMENT,
+                           "--json: %s is a name of the set's own files: choose another name", json)
+               : leat_json_check(json, err);
 }
 
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err)

@@ -104,7 +104,8 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
         leat_answer_fact(out, "Could gain", has_few_rounds(json) ? "unknown" : "nothing",
                          has_few_rounds(json) ? "fewer than 5 rounds are too few to tell"
                                               : "no arm is faster for certain");
-    out->asked_changes = json_array_size(json_object_get(json, "arms")) > 1;
+    out->asked_changes =
+        json_array_size(json_object_get(json, "arms")) > 1 && !has_few_rounds(json);
 }
 
 /* --- charts ----------------------------------------------------------------------------------------*/

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "files.h"
 
@@ -56,11 +55,11 @@ static int64_t best_epoch(const leat_train_run *t)
 }
 
 /* The file of its weights, in new memory. NULL: it is not there, as when the run went on in another folder and the best epoch
- * was before that. */
-static char *best_file(const leat_train_run *t)
+ * was before that, or *why not. */
+static char *best_file(const leat_train_run *t, leat_error *why)
 {
     char *path = best_path(t);
-    if (path && access(path, F_OK) < 0) {
+    if (path && leat_checkpoint_check_best(t->trainer, t->keep.folder, why) < 0) {
         free(path);
         path = NULL;
     }
@@ -72,9 +71,12 @@ void leat_train_decide_end(const leat_train_run *t)
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
     if (!metric || !t->keep.folder || best_epoch(t) < 0)
         return;
-    char *const path = best_file(t);
+    leat_error why = { 0 };
+    char *const path = best_file(t, &why);
     printf("; best weights, %s %.6g in epoch %lld, %s %s", metric, t->decided.best,
            (long long)best_epoch(t) + 1, path ? "in" : "not in", path ? path : t->keep.folder);
+    if (why.code == LEAT_E_DATA)
+        printf(" (%s)", why.message);
     free(path);
 }
 
@@ -84,7 +86,7 @@ void leat_train_decide_add(json_t *object, const leat_train_run *t)
     leat_json_add(object, "best", json_null());
     if (!metric || !t->keep.folder || best_epoch(t) < 0)
         return;
-    char *const path = best_file(t);
+    char *const path = best_file(t, NULL);
     json_t *json = leat_json_object(object, "best");
     leat_json_text(json, "metric", metric);
     leat_json_real(json, "value", t->decided.best);

@@ -170,6 +170,7 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
     char path[LEAT_CHECKPOINT_PATH];
     leat_loader_state state;
     leat_loader_get_state(keep->loader, &state);
+    leat_train_log_flush(keep->log); /* a run that is killed goes on behind these steps */
     const int rc =
         leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;

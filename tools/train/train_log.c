@@ -127,9 +127,11 @@ static void fail_events(leat_train_log *log, const leat_format_error *from)
         leat_files_fail(&log->first, from);
 }
 
-static void flush(leat_train_log *log)
+void leat_train_log_flush(leat_train_log *log)
 {
     leat_format_error why;
+    if (!log)
+        return;
     if (log->first.code == LEAT_OK && fflush(log->lines) != 0)
         fail_lines(log);
     if (log->first.code == LEAT_OK && leat_event_writer_flush(log->events, &why) < 0)
@@ -184,7 +186,7 @@ void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, jso
         add_scalars(log, kind, step, time_s, line);
         json_decref(whole);
         if (strcmp(kind, "step") != 0 || leat_host_now_ns() - log->flushed_ns >= FLUSH_NS)
-            flush(log);
+            leat_train_log_flush(log);
     }
     json_decref(line);
 }
@@ -213,7 +215,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
         leat_json_real(line, "time_s", now_s());
         json_object_update(line, run);
         write_line(log, line);
-        flush(log);
+        leat_train_log_flush(log);
         *out = log;
     } else {
         if (log)
@@ -266,7 +268,7 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
     }
     leat_batch_release(batch);
     leat_loader_close(&loader);
-    flush(log);
+    leat_train_log_flush(log);
     return rc < 0 ? leat_fail_in(err, rc, "--log: the sheet of the first batch: ") : rc;
 }
 
@@ -277,7 +279,7 @@ int leat_train_log_close(leat_train_log **log, leat_error *err)
         return rc;
     if ((*log)->lines) {
         if ((*log)->events)
-            flush(*log);
+            leat_train_log_flush(*log);
         if (fclose((*log)->lines) != 0)
             fail_lines(*log);
     }

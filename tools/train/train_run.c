@@ -357,6 +357,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     leat_train_rate_begin(t, &t->shown);
     leat_train_record_init(&t->record);
     t->keep.loader = t->loader;
+    t->keep.log = t->log;
     rc = evaluate_owed(t, err);
     begin_epoch(t);
     end = t->ended_early || t->finished;

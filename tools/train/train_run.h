@@ -17,13 +17,16 @@
 #include "print/speed.h"
 #include "print/summary.h"
 
+typedef struct leat_train_log leat_train_log;
+
 /* --- when `leat train` writes checkpoints, and from which one it goes on --- */
 
 typedef struct leat_train_keep {
     leat_trainer *trainer; /* borrowed */
     leat_loader *loader;
-    const char *folder; /* NULL: no checkpoints are written */
-    int lock;           /* of the folder, a file descriptor; 0: none */
+    leat_train_log *log; /* has the steps before a checkpoint on disk first; NULL: none */
+    const char *folder;  /* NULL: no checkpoints are written */
+    int lock;            /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
     bool goes_on; /* from a checkpoint */
     bool masks;   /* set after opening: on_error may mask whole batches */
@@ -61,8 +64,8 @@ int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
  * first batch. docs/json.md has the keys.
  *
  * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
- * and flushed at most once a second and after each epoch. If writing fails, logging stops and the run goes on;
- * leat_train_log_close() returns the error. */
+ * and flushed at most once a second, after each epoch and before each checkpoint. If writing fails, logging stops
+ * and the run goes on; leat_train_log_close() returns the error. */
 
 #define LEAT_ROW_LOG(s)                                                                            \
     LEAT_OPTION_STRING(                                                                            \
@@ -72,8 +75,6 @@ int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
         "folder "                                                                                  \
         "without a log"),                                                                          \
         LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
-
-typedef struct leat_train_log leat_train_log;
 
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
@@ -88,6 +89,9 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
 /* Adds a line; takes ownership of it. kind: "step" or "epoch". step: steps of the run so far. log NULL: only
  * frees the line. */
 void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, json_t *line);
+
+/* What was added so far survives a kill of the process. NULL: does nothing. */
+void leat_train_log_flush(leat_train_log *log);
 
 /* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
  * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.

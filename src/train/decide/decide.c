@@ -127,7 +127,7 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_decide: trainer, metrics and out must be given");
     leat_decide *const d = &trainer->decide;
-    const int64_t at = trainer->n_accumulated + trainer->n_skipped; /* batches of the run so far */
+    const int64_t at = leat_trainer_batches(trainer);
     *out = (leat_train_decision){ .best_batch = -1 };
     if (!asks(d) || trainer->info.simulated) /* a simulated device has no metrics */
         return LEAT_OK;

@@ -6,14 +6,16 @@
 #include "train/checkpoint_parts.h"
 #include "train/weights/torch_names.h"
 
-/* Weights of other programs, and of older releases, have no digest. */
+const char *const leat_weight_file_notes[] = { "writer", "batches" };
+
+/* Weights of other programs, and of older releases, have no digest, or no batches. */
 static int verify(const leat_weight_file *w, leat_error *err)
 {
-    static const char *const keys[] = { "writer" };
+    const char *const *const keys = leat_weight_file_notes;
     if (leat_safetensors_note_of(w->file, "checkpoint"))
         return leat_checkpoint_verify(w->file, w->path, err);
     if (!leat_safetensors_note_of(w->file, "digest") ||
-        leat_param_file_is_whole(w->file, keys, sizeof keys / sizeof *keys))
+        leat_param_file_is_whole(w->file, keys, leat_safetensors_note_of(w->file, keys[1]) ? 2 : 1))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "%s: the file is damaged: its bytes do not have the digest that was saved "

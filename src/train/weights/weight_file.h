@@ -7,6 +7,11 @@
 
 #include "train/weights/param_file.h"
 
+/* The notes of weights that leat saves, in the order in which the digest chains them: the program, and
+ * leat_trainer_batches(). */
+enum { LEAT_WEIGHT_FILE_NOTES = 2 };
+extern const char *const leat_weight_file_notes[LEAT_WEIGHT_FILE_NOTES];
+
 typedef struct leat_weight_file {
     const char *path;
     leat_safetensors *file;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * weights.c: saves a model's parameters as a safetensors file, and loads them. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "train/weights/pretrained.h"
 #include "train/weights/weight_file.h"
-
-static const char *const note_keys[] = { "writer" };
 
 static int has_weights(const leat_trainer *trainer, leat_error *err)
 {
@@ -22,16 +21,19 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
-    const leat_safetensors_note note = { note_keys[0], "leat " LEAT_VERSION };
+    char batches[24];
+    const leat_safetensors_note notes[] = { { leat_weight_file_notes[0], "leat " LEAT_VERSION },
+                                            { leat_weight_file_notes[1], batches } };
     leat_param_file file;
     int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
         (rc = leat_pretrained_load(trainer, err)) < 0)
         return rc;
+    snprintf(batches, sizeof batches, "%" PRId64, leat_trainer_batches(trainer));
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &file, err)) ==
             LEAT_OK &&
         (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK)
-        rc = leat_param_file_save(&file, &note, 1, path, err);
+        rc = leat_param_file_save(&file, notes, LEAT_WEIGHT_FILE_NOTES, path, err);
     leat_param_file_close(&file);
     return rc;
 }
