@@ -8,7 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "formats/safetensors.h"
+#include "train/weights/param_file.h"
 
 static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
 static const char other_path[] = BUILD_DIR "/test_trainer_other.safetensors";
@@ -115,6 +115,31 @@ TEST(refuses_other_weights)
     assert_int_equal(leat_trainer_restore(a.trainer, "/no/such/file", &a.err), LEAT_E_IO);
     assert_int_equal(leat_trainer_save(a.trainer, "/no/such/folder/file", &a.err), LEAT_E_IO);
     fixture_close(&a);
+    unlink(weights_path);
+}
+
+/* Their digest is over `writer` alone. */
+TEST(weights_without_the_number_of_batches_are_read)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
+    const leat_safetensors_note writer = { "writer", "leat 0" };
+    leat_param_file file;
+    fixture f[2];
+    for (int i = 0; i < 2; i++)
+        fixture_must_open(&f[i],
+                          i ? "train: {seed: 2, model: [dense: 4], loss: softmax_cross_entropy}"
+                            : "train: {seed: 1, model: [dense: 4], loss: softmax_cross_entropy}",
+                          &feed);
+    const leat_model *const model = &f[0].trainer->model;
+    assert_int_equal(leat_param_file_open(model, 1u << LEAT_VALUES_WEIGHT, &file, &f[0].err),
+                     LEAT_OK);
+    assert_int_equal(leat_param_file_read(&file, f[0].trainer, &f[0].err), LEAT_OK);
+    assert_int_equal(leat_param_file_save(&file, &writer, 1, weights_path, &f[0].err), LEAT_OK);
+    leat_param_file_close(&file);
+    assert_int_equal(leat_trainer_restore(f[1].trainer, weights_path, &f[1].err), LEAT_OK);
+    assert_true(fixture_same_weights(&f[0], &f[1]));
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
     unlink(weights_path);
 }
 
