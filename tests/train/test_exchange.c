@@ -246,3 +246,25 @@ TEST(slow_bytes_are_communication)
     };
     expect_planted(&p, all_exchange);
 }
+
+/* Also without a deadline; and nobody is late then. */
+TEST(an_exchange_that_is_given_up_ends)
+{
+    enum { SECOND_NS = 1000 * MS };
+    const int64_t now_ns = leat_clock_ns();
+    atomic_int awaited = LEAT_RANKS_AWAITED;
+    leat_ranks late = { .table = &leat_ranks_memory, .n = RANKS, .awaited = &awaited };
+    uint8_t missing[RANKS] = { 0, 1, 1 };
+    leat_error err;
+    late.deadline_ns = SECOND_NS;
+    late.looked_ns = now_ns;
+    late.since_ns = now_ns - 5 * (int64_t)SECOND_NS;
+    assert_int_equal(leat_ranks_waited(&late, missing, &err), LEAT_E_IO);
+    atomic_store(&awaited, LEAT_RANKS_NOT_AWAITED);
+    assert_int_equal(leat_ranks_waited(&late, missing, &err), LEAT_OK);
+    assert_int_equal(missing[1] + missing[2], 2);
+    late.deadline_ns = 0;
+    atomic_store(&awaited, LEAT_RANKS_GIVEN_UP);
+    assert_int_equal(leat_ranks_waited(&late, missing, &err), LEAT_E_IO);
+    assert_int_equal(missing[1] + missing[2], 0);
+}

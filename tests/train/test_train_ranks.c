@@ -68,6 +68,21 @@ TEST(equal_for_any_ranks)
     }
 }
 
+/* The second batch of a sum over two fails in one rank: the sum is that of the first and the third. */
+TEST(a_batch_that_fails_is_not_added)
+{
+    ranks_job j = ranks_jobs[RANKS_JOBS - 1];
+    j.nan_step = 3;
+    ranks_outcome *const alone = run_ranks(&j, 0, -1);
+    for (j.overlap = 0; j.overlap < 2; j.overlap++) {
+        ranks_outcome *const all = run_ranks(&j, 2, -1);
+        for (int r = 0; r < 2; r++)
+            ranks_same_bits(alone, &all[r], j.overlap ? "a batch fails, overlap" : "a batch fails");
+        munmap(all, sizeof *all * RANKS_MAX);
+    }
+    munmap(alone, sizeof *alone * RANKS_MAX);
+}
+
 /* All ranks have the error of one, and none waits for ever. */
 static void all_fail(const ranks_job *j, int n, int dies, int code, const char *word)
 {

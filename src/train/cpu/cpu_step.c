@@ -110,7 +110,7 @@ static int run_micro(leat_net *net, int32_t micro, int32_t thread, leat_error *e
         if (net->job.how->train && net->segment == 0)
             memset(net->grads[micro], 0, net->n_grad_floats * sizeof(float));
         if (net->job.overlaps && end > 1)
-            leat_cpu_ranks_passed(net, micro, now->meets >= 0 ? end - 2 : end - 1);
+            leat_cpu_ranks_passed(net, thread, micro, now->meets >= 0 ? end - 2 : end - 1);
         return LEAT_OK;
     }
     call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
@@ -131,7 +131,7 @@ static int run_micro(leat_net *net, int32_t micro, int32_t thread, leat_error *e
         if (net->job.inspect)
             leat_cpu_inspect(&call, i);
         if (net->job.overlaps && i != now->meets)
-            leat_cpu_ranks_passed(net, micro, i);
+            leat_cpu_ranks_passed(net, thread, micro, i);
     }
     if (now->meets < 0)
         finish_micro(&call);
@@ -146,8 +146,6 @@ static void end_segment(void *owner)
     if (meets < 0) {
         if (net->job.shared)
             leat_cpu_ranks_share(net, net->micro_sums, sizeof *net->micro_sums);
-        if (net->job.overlaps)
-            leat_cpu_ranks_finish(net);
         return;
     }
     const leat_prim_op *op = &p->program->ops[meets];
@@ -201,6 +199,8 @@ void leat_cpu_step_work(void *owner, int32_t thread)
                 mine->rc = run_micro(net, micro, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
+    if (net->job.overlaps)
+        leat_cpu_ranks_finish(net, thread);
     if (updates(&net->job) && !net->job.inspect && leat_cpu_ranks_well(net) && net->bad_norm < 0 &&
         leat_cpu_loss_is_finite(net))
         leat_cpu_update(net, thread);

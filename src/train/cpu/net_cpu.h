@@ -128,14 +128,14 @@ struct leat_net {
     float **grads;             /* of each micro-batch; with ranks NULL but for those of this one */
     int32_t first, n_own;      /* its micro-batches of training: all without ranks */
     leat_ranks_sum ranks_sum;  /* with ranks */
-    float *chunk;              /* of a sum that is added to `accumulated` */
     leat_ranks_early *overlap; /* NULL: gradients are exchanged when all are there; else … */
-    int32_t *ready;        /* … after each op of `train`, chunks whose gradients are there, … */
-    atomic_int *passed;    /* … and so many in each micro-batch of this rank */
-    float *overlap_floats; /* scratch of the thread that exchanges them */
-    int failed;            /* of this step: the error that ranks agreed on … */
-    leat_error error;      /* … and that */
-    float *accumulated;    /* sum over several batches; NULL: no accumulation */
+    int32_t *ready;      /* … after each op of `train`, chunks whose gradients are there, … */
+    atomic_int *passed;  /* … so many in each micro-batch of this rank, … */
+    atomic_int summed;   /* … and those of which its micro-batches are summed, … */
+    atomic_flag summing; /* … by a thread that has this */
+    int failed;          /* of this step: the error that ranks agreed on … */
+    leat_error error;    /* … and that */
+    float *accumulated;  /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -279,11 +279,11 @@ bool leat_cpu_ranks_well(const leat_net *net);
 void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes);
 /* A thread's part of the sum of all gradients. */
 void leat_cpu_ranks_sum(leat_net *net, int32_t thread);
-/* With an overlap, before the job; then: this rank is through with op i of a micro-batch. */
+/* With an overlap: before the job; a thread is through with op i of a micro-batch; after the last segment, its part of what is
+ * left to do until the gradients of all ranks are summed. */
 void leat_cpu_ranks_begin(leat_net *net);
-void leat_cpu_ranks_passed(leat_net *net, int32_t micro, int32_t i);
-/* At the end of the last segment: gradients of all ranks are summed. */
-void leat_cpu_ranks_finish(leat_net *net);
+void leat_cpu_ranks_passed(leat_net *net, int32_t thread, int32_t micro, int32_t i);
+void leat_cpu_ranks_finish(leat_net *net, int32_t thread);
 /* The op after which the gradient of a parameter is there. */
 int32_t leat_cpu_ranks_last_op(const leat_net *net, int32_t param);
 int leat_cpu_ranks_open(leat_net *net, leat_error *err);

@@ -365,7 +365,12 @@ void leat_ranks_came(leat_ranks *ranks)
 int leat_ranks_waited(leat_ranks *ranks, uint8_t *missing, leat_error *err)
 {
     enum { ASK_NS = 100 * 1000 * 1000, AFTER_NS = 1000 * 1000 * 1000 };
-    if (ranks->is_awaited && !atomic_load(ranks->is_awaited))
+    const int awaited = ranks->awaited ? atomic_load(ranks->awaited) : LEAT_RANKS_AWAITED;
+    if (awaited == LEAT_RANKS_GIVEN_UP) {
+        memset(missing, 0, (size_t)ranks->n);
+        return leat_fail(err, LEAT_E_IO, "ranks: another exchange has failed");
+    }
+    if (awaited == LEAT_RANKS_NOT_AWAITED)
         leat_ranks_came(ranks);
     const int64_t waited_ns = look(ranks) - ranks->since_ns;
     const bool is_over = waited_ns >= ranks->deadline_ns;

@@ -35,20 +35,26 @@ typedef struct leat_ranks_table {
     void (*ask)(leat_ranks *ranks, bool is_over, uint8_t *missing);
 } leat_ranks_table;
 
+/* Of a thread that exchanges while others compute. */
+typedef enum leat_ranks_awaited {
+    LEAT_RANKS_NOT_AWAITED, /* nobody is late for it */
+    LEAT_RANKS_AWAITED,
+    LEAT_RANKS_GIVEN_UP /* another exchange has failed: its own ends */
+} leat_ranks_awaited;
+
 struct leat_ranks {
     const leat_ranks_table *table;
     int32_t rank, n;
-    int32_t here;    /* of them on the cores of this one */
-    int32_t channel; /* 0; 1: of a thread that sums gradients (ranks_early.h), … */
-    const atomic_bool
-        *is_awaited;     /* … and then whether others wait for it: else nobody is late for it */
-    int overlap;         /* whether there is one; -1: where it helps */
-    void *own;           /* of the transport */
-    int broken;          /* code of an exchange that failed: later ones fail, too, … */
-    leat_error error;    /* … with this */
-    int64_t deadline_ns; /* that a rank may let others wait; 0: for ever */
-    bool reports;        /* in place of rank 0, which is late */
-    bool is_told;        /* after a deadline: another rank reports, and then ends all */
+    int32_t here;              /* of them on the cores of this one */
+    int32_t channel;           /* 0; 1: of a thread that sums gradients (ranks_early.h), … */
+    const atomic_int *awaited; /* … and then a leat_ranks_awaited; NULL: it is */
+    int overlap;               /* whether there is one; -1: where it helps */
+    void *own;                 /* of the transport */
+    int broken;                /* code of an exchange that failed: later ones fail, too, … */
+    leat_error error;          /* … with this */
+    int64_t deadline_ns;       /* that a rank may let others wait; 0: for ever */
+    bool reports;              /* in place of rank 0, which is late */
+    bool is_told;              /* after a deadline: another rank reports, and then ends all */
     char *given, *got;
     size_t given_bytes, got_bytes;
     int64_t waited_ns, input_ns; /* of this rank, since it gave them to the others */

@@ -45,16 +45,19 @@ static int wait_all(leat_ranks *ranks, leat_error *err)
     char why[LEAT_MPI_WHY] = "";
     uint8_t *const missing = g->missing + ranks->channel * ranks->n;
     int32_t left, before = INT32_MAX;
+    int64_t from_ns = leat_clock_ns();
     for (;;) {
         if (g->table->test(ranks->channel, &left, missing, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
-        if (left < before)
+        if (left < before) {
             leat_ranks_came(ranks);
+            from_ns = ranks->looked_ns;
+        }
         before = left;
         const int rc = left ? leat_ranks_waited(ranks, missing, err) : LEAT_OK;
         if (rc < 0 || left == 0)
             return rc;
-        nap(g, ranks->looked_ns - ranks->since_ns);
+        nap(g, leat_clock_ns() - from_ns);
     }
 }
 

@@ -22,7 +22,7 @@ struct leat_ranks_early {
     int rc;              /* of this step; the other chunks are then left out */
     leat_error error;
     bool started, stop;
-    atomic_bool is_awaited;
+    atomic_int awaited;
 };
 
 /* --- the thread ------------------------------------------------------------------------------ */
@@ -67,7 +67,7 @@ int leat_ranks_early_open(leat_ranks *ranks, int32_t n_chunks,
                                .here = ranks->here,
                                .own = ranks->own,
                                .channel = 1,
-                               .is_awaited = &o->is_awaited,
+                               .awaited = &o->awaited,
                                .deadline_ns = ranks->deadline_ns,
                                .latency_ns = ranks->latency_ns,
                                .ns_per_byte = ranks->ns_per_byte };
@@ -140,23 +140,22 @@ int leat_ranks_early_finish(leat_ranks_early *o, leat_error *err)
     enum { LOOK_NS = 50 * 1000 * 1000 };
     const leat_ranks_wait wait = leat_ranks_wait_begin(o->ranks);
     pthread_mutex_lock(&o->lock);
-    if (o->ranks->broken < 0 && o->rc == LEAT_OK) {
+    const bool failed = o->ranks->broken < 0;
+    if (failed && o->rc == LEAT_OK)
         o->rc = o->ranks->broken;
-        o->error = o->ranks->error;
-    }
     o->ready = o->n_chunks;
     pthread_cond_broadcast(&o->changed);
-    atomic_store(&o->is_awaited, true);
+    atomic_store(&o->awaited, failed ? LEAT_RANKS_GIVEN_UP : LEAT_RANKS_AWAITED);
     while (o->done < o->n_chunks) {
         const int64_t ns = leat_clock_ns() + LOOK_NS;
         const struct timespec until = { ns / 1000000000, ns % 1000000000 };
         pthread_cond_timedwait(&o->changed, &o->lock, &until);
         leat_ranks_came(o->ranks);
     }
-    atomic_store(&o->is_awaited, false);
+    atomic_store(&o->awaited, LEAT_RANKS_NOT_AWAITED);
     const int rc = o->rc;
     pthread_mutex_unlock(&o->lock);
     leat_ranks_wait_end(o->ranks, wait);
     take_failure(o);
-    return rc < 0 ? leat_fail_as(err, &o->error) : LEAT_OK;
+    return rc < 0 ? leat_fail_as(err, failed ? &o->ranks->error : &o->error) : LEAT_OK;
 }

@@ -6,7 +6,8 @@
  * DESIGN: gradients are summed chunk by chunk, in the order in which the backward pass ends with them. The thread has a
  * channel of its own through the transport, so that the exchanges of batch_norm, which others wait for, need not stand
  * behind it, and so that no order between the two has to be the same in all ranks. All chunks of a step are exchanged, whatever
- * has failed; errors are agreed on elsewhere. Who waits for the thread waits for the network. */
+ * has failed, unless the other channel has; errors are agreed on elsewhere. Who waits for the thread waits for the network, and
+ * for its sums of what other ranks sent. */
 #ifndef LEAT_RANKS_EARLY_H
 #define LEAT_RANKS_EARLY_H
 
