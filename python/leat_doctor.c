@@ -19,24 +19,17 @@ static int take_usage(const char *bytes, Py_ssize_t n, leat_usage *out)
     return 0;
 }
 
-/* (wall ns, wait ns, steps, rows, usage, usage, those at the start and the end of each time left out) */
+/* (wall ns, wait ns, steps, rows, usage, usage) */
 static int parse_run(PyObject *given, leat_observed_run *out)
 {
     long long wall, wait, steps;
-    const char *from, *to, *at;
-    Py_ssize_t n_from, n_to, n;
-    leat_usage start, end;
-    if (!PyArg_ParseTuple(given, "LLLdy#y#y#", &wall, &wait, &steps, &out->rows, &from, &n_from,
-                          &to, &n_to, &at, &n))
+    const char *from, *to;
+    Py_ssize_t n_from, n_to;
+    if (!PyArg_ParseTuple(given, "LLLdy#y#", &wall, &wait, &steps, &out->rows, &from, &n_from, &to,
+                          &n_to))
         return -1;
     if (take_usage(from, n_from, &out->from) < 0 || take_usage(to, n_to, &out->to) < 0)
         return -1;
-    const Py_ssize_t pair = 2 * (Py_ssize_t)sizeof start;
-    for (; n >= pair; n -= pair, at += pair) {
-        memcpy(&start, at, sizeof start);
-        memcpy(&end, at + sizeof start, sizeof end);
-        out->left_out_cpu_ns += end.own_ns - start.own_ns;
-    }
     out->wall_ns = wall;
     out->wait_ns = wait;
     out->steps = steps;

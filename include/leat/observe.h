@@ -36,7 +36,6 @@ typedef struct leat_observed_run {
     int64_t steps;   /* or batches, 1 or more */
     double rows;     /* samples in them */
     leat_usage from, to;
-    int64_t left_out_cpu_ns; /* CPU time between them that belongs to time which wall_ns lacks */
 } leat_observed_run;
 
 /* One run of each kind, one after the other, so that all see the same machine. */

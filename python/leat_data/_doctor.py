@@ -123,21 +123,12 @@ class _Run:
 
     def __init__(self):
         self.wait = self.steps = self.rows = self.left_out = 0
-        self.usage = self.usage_at_end = _leat.usage()
-        self.usages_left_out = b""
+        self.usage = _leat.usage()
         self.at = _time.perf_counter_ns()
-
-    def end_pass(self):
-        self.usage_at_end = _leat.usage()
-
-    def leave_out(self, since):
-        """The time since then, and the CPU time since the end of the pass."""
-        self.usages_left_out += self.usage_at_end + _leat.usage()
-        self.left_out += _time.perf_counter_ns() - since
 
     def end(self):
         wall = _time.perf_counter_ns() - self.at - self.left_out
-        return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage(), self.usages_left_out)
+        return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage())
 
 
 def _run_loader(passes, n, depth):
@@ -146,9 +137,9 @@ def _run_loader(passes, n, depth):
     run = _Run()
     while run.steps < n:
         asked = _time.perf_counter_ns()
-        batch, is_first = passes.next(run.end_pass)
+        batch, is_first = passes.next()
         if is_first:
-            run.leave_out(asked)
+            run.left_out += _time.perf_counter_ns() - asked
             continue
         run.rows += _rows(batch)
         run.steps += 1
@@ -165,7 +156,6 @@ def _run_loop(passes, step, n, settle):
         nonlocal begun
         _wait_for(result)
         begun = _time.perf_counter_ns()
-        run.end_pass()
 
     while run.steps < n:
         asked = _time.perf_counter_ns()
@@ -173,7 +163,7 @@ def _run_loop(passes, step, n, settle):
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time
             _wait_for(step(batch))
-            run.leave_out(begun or asked)
+            run.left_out += _time.perf_counter_ns() - (begun or asked)
             continue
         run.wait += ready - asked
         run.rows += _rows(batch)

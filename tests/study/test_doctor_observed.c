@@ -35,12 +35,6 @@ static leat_observed_run run_of(struct clock *c, const struct loop *l, double ms
     c->now.own_ns += (int64_t)(cpu * STEPS * MS);
     c->now.all_ns += (int64_t)(wall * l->cpus);
     c->now.busy_ns += (int64_t)(cpu * STEPS * MS + wall * l->others);
-    /* three times as long does not count, on all CPUs that others leave */
-    run.left_out_cpu_ns = (int64_t)(3 * wall * (l->cpus - l->others));
-    c->now.at_ns += (int64_t)(3 * wall);
-    c->now.own_ns += run.left_out_cpu_ns;
-    c->now.all_ns += (int64_t)(3 * wall * l->cpus);
-    c->now.busy_ns += (int64_t)(3 * wall * l->cpus);
     run.to = c->now;
     return run;
 }

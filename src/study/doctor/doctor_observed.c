@@ -70,7 +70,7 @@ static void add(struct use *sum, const leat_observed_run *run)
 {
     sum->wall_ns += (double)run->wall_ns;
     sum->rows += run->rows;
-    sum->cpu_ns += (double)(run->to.own_ns - run->from.own_ns - run->left_out_cpu_ns);
+    sum->cpu_ns += (double)(run->to.own_ns - run->from.own_ns);
 }
 
 double leat_usage_others(const leat_usage *from, const leat_usage *to)
