@@ -592,6 +592,23 @@ TEST(what_tune_tried_stands_below_what_it_is_compared_with)
     free(text);
 }
 
+/* Before all options were tried, that none helped is not known. */
+TEST(tune_says_that_nothing_helps_if_it_is_complete)
+{
+    char json[200];
+    for (int complete = 0; complete < 2; complete++) {
+        snprintf(
+            json, sizeof json,
+            "{\"leat\": \"0\", \"command\": \"tune\", \"best\": {\"set\": []}, \"complete\": %s, "
+            "\"tried\": [{\"set\": [\"a=2\"], \"speedup\": 2.4, \"rounds\": 1}]}",
+            complete ? "true" : "false");
+        char *const text = page_of_json(json);
+        assert_int_equal(page_count(text, "Nothing that was measured would help"), complete);
+        leat_page_close(&page);
+        free(text);
+    }
+}
+
 /* A diff of something else may not fit the file. */
 TEST(patch_is_named_where_it_takes_the_diff)
 {
