@@ -268,6 +268,7 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
     int rc = LEAT_OK;
     if (!p->o->labels && (section || n == 0))
         rc = count_classes(p, section, &n, err);
+    leat_signals_catch(); /* from here on there is a folder to remove */
     if (rc == LEAT_OK)
         rc = picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n,
                                  count_labels(p, section), err);
@@ -456,7 +457,7 @@ static int run(const leat_call *call, leat_error *err)
 {
     struct predict p = { .o = call->options, .call = call };
     p.list = p.o->json ? json_array() : NULL;
-    leat_signals_catch();
+    leat_signals_stop_at_once("predict");
     int rc = open_all(&p, err);
     if (rc == LEAT_OK)
         rc = run_all(&p, err);

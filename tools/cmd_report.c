@@ -39,14 +39,24 @@ static int check_options(const struct report_options *o, leat_error *err)
     return o->output ? leat_files_check(o->output, &page, err) : LEAT_OK;
 }
 
+/* Whether what is there is of this command, of any version, or empty or no file. */
+static bool may_replace(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+        return true;
+    json_t *const old = json_load_file(path, 0, NULL);
+    const char *const command = json_string_value(json_object_get(old, "command"));
+    const bool may = json_object_get(old, "leat") && command && !strcmp(command, "report");
+    json_decref(old);
+    return may;
+}
+
 /* --json over what another command measured would lose it: both are JSON of leat, and `--json a.json b.json` takes the
  * first as a file to write. */
 static int check_json(const char *path, leat_error *err)
 {
-    static const leat_file_kind ours = {
-        "", "{\n  \"leat\": \"" LEAT_VERSION "\",\n  \"command\": \"report\"", 0
-    };
-    if (path && !leat_json_to_stdout(path) && !leat_file_kind_may_replace(path, &ours))
+    if (path && !leat_json_to_stdout(path) && !may_replace(path))
         return leat_fail(
             err, LEAT_E_ARGUMENT,
             "--json: %s is no result of `leat report` and would be overwritten: choose "

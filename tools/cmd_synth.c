@@ -271,7 +271,7 @@ static int report(struct synth *s, double seconds, leat_error *err)
                leat_figure_count((uint64_t)o->n).text, o->n == 1 ? "" : "s", (long long)o->classes,
                o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
                leat_figure_bytes((double)bytes).text, leat_terminal_name(s->folder), seconds,
-               leat_figure_count((uint64_t)((double)o->n / seconds)).text);
+               leat_figure_rate((double)o->n / seconds).text);
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);
     leat_json_int(json, "images", o->n);

@@ -147,10 +147,21 @@ int leat_setup_same_class(const char *section, int64_t i, const char *name, cons
                      section, (long long)i, name, trained);
 }
 
-int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_error *err)
+void leat_setup_target(const leat_config *config, char target[LEAT_OPTION_STRING_MAX])
+{
+    strcpy(target, "label");
+    leat_config_get(config, "train.target", target, LEAT_OPTION_STRING_MAX, NULL);
+}
+
+int leat_setup_same_classes(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
+                            leat_error *err)
 {
     const char *name, *trained;
+    char target[LEAT_OPTION_STRING_MAX];
     int rc = LEAT_OK;
+    leat_setup_target(config, target);
+    if (!leat_plan_n_classes(eval, target) || !leat_plan_n_classes(plan, target))
+        return LEAT_OK;
     for (int32_t i = 0;
          rc == LEAT_OK && (name = leat_plan_class(eval, i)) && (trained = leat_plan_class(plan, i));
          i++)

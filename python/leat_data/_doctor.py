@@ -344,7 +344,7 @@ class Diagnosis:
         if self.severity not in ("none", ""):
             head += f", {self.severity}"
         lines = [f"{head}: {self.sentence}", ""]
-        lines.append(f"  {'a step of the loop':<44} {_ms(self.measured_step_ms):>9}   {r['samples_per_s']:,.0f} samples/s")
+        lines.append(f"  {'a step of the loop':<44} {_ms(self.measured_step_ms):>9}   {_rate_text(r['samples_per_s'])} samples/s")
         for c in r["capacities"]:
             if c["part"] in ("loader", "first_batch", "step", "shared") and c["step_ms"] > 0:
                 lines.append(f"    {c['text']:<42} {_ms(c['step_ms']):>9}")
@@ -504,6 +504,10 @@ class _Doctor:
 
 def _rate(run):
     return run[3] / run[0]
+
+
+def _rate_text(per_s):
+    return f"{per_s:,.0f}" if per_s >= 99.95 else f"{per_s:.3g}"
 
 
 def _steps_for(seconds, run):

@@ -92,8 +92,9 @@ TEST(all_sizes)
         if (s != samplings[IN_QUARTERS])
             assert_int_equal(in_colour, 0);
         differences += in_colour;
-        values +=
-            3 * (uint64_t)leat_jpeg_scaled(p.width, 8) * (uint64_t)leat_jpeg_scaled(p.height, 8);
+        if (s == samplings[IN_QUARTERS] && i % 9)
+            values += 3 * (uint64_t)leat_jpeg_scaled(p.width, 8) *
+                      (uint64_t)leat_jpeg_scaled(p.height, 8);
         free(data);
     }
     assert_true(differences < 8 * values);

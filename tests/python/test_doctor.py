@@ -230,6 +230,9 @@ class Doctor(unittest.TestCase):
         self.assertEqual(d.changes, [])
         self.assertIn("nothing to change in the loader", str(d))
 
+    def test_a_rate_below_one(self):
+        self.assertEqual([_doctor._rate_text(x) for x in (0, 0.4, 12.34, 99.96, 1234.5)], ["0", "0.4", "12.3", "100", "1,234"])
+
     def test_short_passes(self):
         """The first batch of a pass and its step are no part of the figures; where a pass is one batch they are."""
         for n in (1, 3):

@@ -545,6 +545,39 @@ TEST_WITH(classes_are_those_of_the_target, NULL, clean)
     }
     expect_failure(shell("$L train y.yaml --epochs 1 -q --set train.target=split"), 1,
                    "the source has 3 classes, the model's last layer gives 2 values");
+    /* the order of other classes says nothing of the labels */
+    expect_success(
+        shell("sed 's/^{\\(source.*\\), train:.*/\\1/; s/x, y, z/z, y, x/' y.yaml >e && "
+              "sed \"s/}$/, eval: {$(cat e)}}/\" y.yaml >z.yaml && "
+              "$L train z.yaml --epochs 1 -q --save x.st && $L eval z.yaml --weights x.st"));
+    expect_failure(shell("$L train z.yaml -q --set train.target=split --set "
+                         "train.model.dense.units=3"),
+                   1, "eval: class 0 is 'z' there, but 'x'");
+}
+
+/* Nor are the names beside the records of training, where the target is another feature than `label`. */
+TEST_WITH(names_beside_records_are_of_the_label, NULL, clean)
+{
+    expect_success(shell(
+        "printf 'a,c,y\n1,u,0\n2,v,1\n' >x.csv; $L convert csv '{files: x.csv, features: {x: "
+        "a, label: {columns: c, classes: [u, v]}, y: {columns: y, type: int64}}}' -o y -q; "
+        "echo '{source: {tfrecord: {files: y-*.tfrecord, features: {x: {}, label: {}, y: {}}}}, "
+        "pipeline: [{batch: 2}], train: {input: x, model: [{dense: 2}], loss: "
+        "softmax_cross_entropy}, eval: {source: {csv: {files: x.csv, features: {x: a, label: "
+        "{columns: y, type: int64}, y: {columns: y, type: int64}}}}, pipeline: [{batch: 2}]}}' "
+        ">y.yaml"));
+    for (int on_y = 0; on_y < 2; on_y++) {
+        const char *const target = on_y ? "y" : "label";
+        expect_success(
+            shell("$L train y.yaml --epochs 1 -q --save x.st --set train.target=%s", target));
+        expect_success(
+            shell("$L eval y.yaml --weights x.st --json -q --set train.target=%s", target));
+        json_t *json = parse_out();
+        const json_t *const one = json_array_get(json_object_get(json, "classes"), 1);
+        const char *const name = json_string_value(json_object_get(one, "name"));
+        assert_true(on_y ? !name : !strcmp(name, "v"));
+        json_decref(json);
+    }
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

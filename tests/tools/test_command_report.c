@@ -76,6 +76,8 @@ TEST(an_input_is_not_overwritten)
                          SOURCE_DIR));
     for (int again = 0; again < 2; again++) /* its own result may be replaced */
         expect_success(shell("$L report i.json -o y.html --json r.json"));
+    expect_success(shell("sed -i 's/\"leat\": \"[^\"]*/&0-rc1/' r.json && " /* of another version */
+                         "$L report i.json -o y.html --json r.json"));
     expect_success(shell("$L report i.json -o y.html --json - >r.json && rm i.json r.json y.html"));
 }
 

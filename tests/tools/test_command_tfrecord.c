@@ -115,6 +115,16 @@ TEST(names_of_a_source_are_kept)
     expect_success(shell("$L convert csv '{files: x.csv, features: {x: {columns: a, classes: [u, "
                          "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
                          "test ! -e xe-labels.txt"));
+    /* Reading the set would take them for those of `label`; of the only number they are kept. */
+    expect_success(
+        shell("printf 'a,kind,y\n1.5,cat,0\n2,dog,1\n' >x4.csv; c='kind: {columns: kind, "
+              "classes: [cat, dog]}'; $L convert csv \"{files: x4.csv, features: {$c, label: "
+              "{columns: y, type: int64}}}\" -o xh -q && test ! -e xh-labels.txt"));
+    expect_in(err, "the names of the classes are not kept: they are not those of `label`");
+    expect_success(shell("c='kind: {columns: kind, classes: [cat, dog]}'; $L convert csv \"{files: "
+                         "x4.csv, features: {$c, fine: {columns: y, type: int64}}}\" -o xh -q && "
+                         "test ! -e xh-labels.txt && $L convert csv \"{files: x4.csv, features: "
+                         "{$c, a: a}}\" -o xh -q && cmp xc-labels.txt xh-labels.txt"));
     /* The same label of two sets with other names. */
     expect_failure(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
                          "$L convert config x2.yaml -o xf -q"),

@@ -340,7 +340,7 @@ TEST(all_runs_have_their_curves)
 
 TEST(any_number_of_charts_has_pictures)
 {
-    enum { SERIES = 60, N = 5 };
+    enum { SERIES = 100, DRAWN = 64, N = 5 };
     leat_input inputs[N] = { 0 };
     json_t *const list = json_array();
     for (int i = 0; i < SERIES; i++) {
@@ -355,8 +355,10 @@ TEST(any_number_of_charts_has_pictures)
                                   .title = strdup("x"),
                                   .json = json_pack("{s:s, s:s, s:O}", "leat", "0", "command",
                                                     "experiment", "series", list) };
-    free(write_page(inputs, N));
-    assert_int_equal(page.n_charts, N * SERIES);
+    char *const made = write_page(inputs, N);
+    page_expect(made, "the first 64 of 100 are drawn");
+    free(made);
+    assert_int_equal(page.n_charts, N * DRAWN);
     assert_int_equal(page.n_pictures, page.n_charts);
     leat_page_close(&page);
     for (int i = 0; i < N; i++)
@@ -590,6 +592,23 @@ TEST(what_tune_tried_stands_below_what_it_is_compared_with)
     assert_int_equal(page_count(text, "1.50–1.50"), 0);
     leat_page_close(&page);
     free(text);
+}
+
+/* Before all options were tried, that none helped is not known. */
+TEST(tune_says_that_nothing_helps_if_it_is_complete)
+{
+    char json[200];
+    for (int complete = 0; complete < 2; complete++) {
+        snprintf(
+            json, sizeof json,
+            "{\"leat\": \"0\", \"command\": \"tune\", \"best\": {\"set\": []}, \"complete\": %s, "
+            "\"tried\": [{\"set\": [\"a=2\"], \"speedup\": 2.4, \"rounds\": 1}]}",
+            complete ? "true" : "false");
+        char *const text = page_of_json(json);
+        assert_int_equal(page_count(text, "Nothing that was measured would help"), complete);
+        leat_page_close(&page);
+        free(text);
+    }
 }
 
 /* A diff of something else may not fit the file. */

@@ -329,8 +329,8 @@ static void print_summary(const struct convert *c)
            n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
            leat_shard_name_end(n_shards_of(c)).text);
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
-           leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text,
-           c->result.threads, c->result.threads == 1 ? "" : "s");
+           leat_figure_rate((double)c->result.images / c->seconds).text, c->result.threads,
+           c->result.threads == 1 ? "" : "s");
     if (c->labels)
         printf("; classes in %s", leat_terminal_name(c->labels));
     putchar('\n');

@@ -290,15 +290,34 @@ static int write_all(struct job *job, leat_error *err)
     return rc;
 }
 
-/* The names of the source's classes, which reading the set then gives again. */
+/* The tensor of which reading the set takes the classes to be. */
+static const char *label_of(const leat_plan *plan)
+{
+    const leat_tensor_info *tensor;
+    const char *only = "label";
+    int n = 0;
+    for (int32_t t = 0; (tensor = leat_plan_tensor(plan, t)); t++) {
+        if (tensor->shape.dtype == LEAT_F32 || is_bytes(&tensor->shape))
+            continue;
+        if (!strcmp(tensor->name, "label"))
+            return tensor->name;
+        only = n++ ? NULL : tensor->name;
+    }
+    return only;
+}
+
+/* The names of the source's classes, if reading the set then gives them again as those of the same tensor. */
 static int label(struct job *job, leat_error *err)
 {
-    const int32_t n = leat_plan_get_info(job->plan)->n_classes;
+    const int32_t n = leat_plan_n_classes(job->plan, label_of(job->plan));
     const char **const names = calloc((size_t)n + 1, sizeof *names);
     if (!names)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     for (int32_t i = 0; i < n; i++)
         names[i] = leat_plan_class(job->plan, i);
+    if (!n && leat_plan_class(job->plan, 0))
+        leat_record_shards_say_no_labels(
+            "they are not those of `label`, nor of the only int64 one");
     const int rc =
         leat_record_shards_label(&job->shards, names, n && names[0] ? (size_t)n : 0, err);
     free(names);

@@ -127,18 +127,12 @@ static bool find_records(const leat_config *config, const char *section,
     return false;
 }
 
-static void find_target(const leat_trained *t, char target[LEAT_OPTION_STRING_MAX])
-{
-    strcpy(target, "label");
-    leat_config_get(t->config, "train.target", target, LEAT_OPTION_STRING_MAX, NULL);
-}
-
 /* `classes` of the target in a CSV file. */
 static int list_csv_classes(leat_trained *t, const char *section, leat_error *err)
 {
     char target[LEAT_OPTION_STRING_MAX], name[LEAT_OPTION_STRING_MAX];
     int rc = LEAT_OK;
-    find_target(t, target);
+    leat_setup_target(t->config, target);
     while (rc == LEAT_OK) {
         char *path =
             leat_files_text("%s%ssource.csv.features.%s.classes[%lld]", section ? section : "",
@@ -155,14 +149,16 @@ static int list_csv_classes(leat_trained *t, const char *section, leat_error *er
 /* As far as they can be known without opening the source. */
 static int names_of_source(leat_trained *t, const char *section, leat_error *err)
 {
-    char text[LEAT_OPTION_STRING_MAX];
+    char text[LEAT_OPTION_STRING_MAX], target[LEAT_OPTION_STRING_MAX];
+    leat_setup_target(t->config, target);
+    const bool is_label = !strcmp(target, "label"); /* folders and files of labels name no other */
     if (get_source(t->config, section, "images", ".class_from", text))
         return LEAT_OK;
     if (get_source(t->config, section, "images", ".path", text) ||
         get_source(t->config, section, "images", "", text))
-        return list_folders(t, text, err);
+        return is_label ? list_folders(t, text, err) : LEAT_OK;
     if (find_records(t->config, section, text))
-        return read_beside(t, text, err);
+        return is_label ? read_beside(t, text, err) : LEAT_OK;
     return list_csv_classes(t, section, err);
 }
 
@@ -203,7 +199,7 @@ static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *
 static bool names_target(const leat_trained *t, const leat_plan *plan)
 {
     char target[LEAT_OPTION_STRING_MAX];
-    find_target(t, target);
+    leat_setup_target(t->config, target);
     return leat_plan_class(plan, 0) && leat_plan_n_classes(plan, target) > 0;
 }
 

@@ -85,10 +85,10 @@ static void add_series(leat_lines *lines, const json_t *series)
 }
 
 /* One chart of all series from the first on that have its axes; later ones of other axes are left. */
-static void put_series(leat_page *page, const json_t *list, size_t first, bool *done)
+static void put_series(leat_page *page, const json_t *list, int n, int first, bool *done)
 {
     char x_name[200], y_name[200], other[200];
-    const json_t *const head = json_array_get(list, first);
+    const json_t *const head = json_array_get(list, (size_t)first);
     leat_lines data = { .id = "series",
                         .about =
                             "Axes are logarithmic where values lie far apart. Thin lines are 95 % "
@@ -102,8 +102,8 @@ static void put_series(leat_page *page, const json_t *list, size_t first, bool *
     snprintf(title, sizeof title, "%s over %s", y_name, x_name);
     title[0] = title[0] >= 'a' && title[0] <= 'z' ? (char)(title[0] - 'a' + 'A') : title[0];
     data.title = title;
-    for (size_t i = first; i < json_array_size(list) && data.n < LEAT_LINES_MOST; i++) {
-        const json_t *const one = json_array_get(list, i);
+    for (int i = first; i < n && data.n < LEAT_LINES_MOST; i++) {
+        const json_t *const one = json_array_get(list, (size_t)i);
         axis_name(one, "x", "x_unit", other);
         bool same = !done[i] && !strcmp(other, x_name);
         axis_name(one, "y", "y_unit", other);
@@ -118,6 +118,7 @@ static void put_series(leat_page *page, const json_t *list, size_t first, bool *
 void leat_page_experiment_section(leat_page *page, const json_t *json)
 {
     enum { SERIES_MOST = 64 };
+    char text[100];
     const json_t *const list = leat_fields_list(json, "series");
     bool done[SERIES_MOST] = { false };
     const int n = leat_fields_count(list, SERIES_MOST);
@@ -125,9 +126,13 @@ void leat_page_experiment_section(leat_page *page, const json_t *json)
     leat_page_fact(page, "Machine", leat_fields_text(json, "machine"));
     put_notes(page, json);
     put_findings(page, json);
+    if (json_array_size(list) > SERIES_MOST) {
+        snprintf(text, sizeof text, "the first %d of %zu are drawn", n, json_array_size(list));
+        leat_page_fact(page, "Series", text);
+    }
     for (int i = 0; i < n; i++)
         if (!done[i])
-            put_series(page, list, (size_t)i, done);
+            put_series(page, list, n, i, done);
     if (leat_fields_list(json, "arms"))
         leat_page_arms(page, json);
 }

@@ -28,7 +28,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
     double low, high;
     char note[200];
     leat_fields_interval(best, "speedup_interval", &low, &high);
-    out->asked_changes = true;
+    out->asked_changes = leat_fields_true(json, "complete");
     out->tone = LEAT_TONE_GOOD;
     if (!(low > 1) || json_array_size(sets) == 0) {
         strcpy(out->verdict, "No setting is faster for certain");

@@ -29,7 +29,8 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(
         leat_decode_options, exact, "true",
         "false: scale may change pixels slightly, and the longer side of a resize "
-        "that keeps the aspect by one pixel, compared with full decoding and resizing"),
+        "that keeps the aspect by about as many pixels as it is times the shorter one, compared "
+        "with full decoding and resizing"),
     LEAT_OPTION_END
 };
 

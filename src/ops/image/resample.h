@@ -19,7 +19,7 @@
 /* The names of the filters of taps.h, in their order, then NULL. */
 extern const char *const leat_resample_names[];
 #define LEAT_RESAMPLE_HELP                                                                         \
-    "Pillow's filters; antialiased when the image shrinks, unless nearest; bicubic and lanczos "   \
+    "Pillow's filters; antialiased when shrinking, unless nearest; bicubic and lanczos "           \
     "clip only the result, as Pillow does for float images (mode F)"
 
 /* Computes the taps of one axis from n_in to n_out pixels. Memory comes from `scratch`.

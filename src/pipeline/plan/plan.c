@@ -87,8 +87,9 @@ const char *leat_plan_class(const leat_plan *plan, int32_t i)
 
 int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor)
 {
-    const char *const of = plan ? leat_source_class_feature(plan->source) : NULL;
-    return plan && tensor && (!of || !strcmp(of, tensor)) ? plan->source->n_classes : 0;
+    return plan && tensor && !strcmp(leat_source_class_feature(plan->source), tensor)
+               ? plan->source->n_classes
+               : 0;
 }
 
 static leat_file_watch_stamp stamp_of(const leat_plan *plan)

@@ -110,21 +110,24 @@ bool leat_source_has_labels(const leat_source *source)
     return has;
 }
 
-/* What no source says: `label`, or the only int64 one. */
+/* What no source says: an int64 `label`, or the only int64 one, or a `label` beside none. */
 const char *leat_source_class_feature(const leat_source *source)
 {
-    const char *only = NULL;
+    const char *only = "";
     int n = 0;
     if (source->class_feature)
         return source->class_feature;
     for (int32_t i = 0; i < source->n_features; i++) {
-        const leat_feature_info *const feature = &source->features[i];
-        if (!strcmp(feature->name, "label"))
-            return feature->name;
-        if (feature->shape.dtype == LEAT_I64 && n++ == 0)
-            only = feature->name;
+        const char *const name = source->features[i].name;
+        const bool is_int64 = source->features[i].shape.dtype == LEAT_I64;
+        if (is_int64 && !strcmp(name, "label"))
+            return name;
+        if (is_int64)
+            only = n++ ? "" : name;
+        else if (!n && !strcmp(name, "label"))
+            only = name;
     }
-    return n == 1 ? only : NULL;
+    return only;
 }
 
 void leat_source_order(const leat_source *source, leat_order *out)

@@ -136,7 +136,7 @@ struct leat_source {
     int32_t n_classes; /* 0: unknown */
     /* n_classes of them, by label; NULL: unknown. Of a combined source: if all its parts have some */
     char **class_names;
-    const char *class_feature; /* which they are of, if the source says */
+    const char *class_feature; /* which they are of, if the source says; "": unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     char *notes;                  /* one line each; NULL: none. Owned */
@@ -146,7 +146,7 @@ struct leat_source {
 };
 
 bool leat_source_has_labels(const leat_source *source);           /* some feature is int64 */
-const char *leat_source_class_feature(const leat_source *source); /* NULL: unknown */
+const char *leat_source_class_feature(const leat_source *source); /* "": unknown */
 /* Puts the name of the record before the message that *err holds, and the record into its fields. */
 int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code);
 

@@ -409,19 +409,39 @@ static int add_given(leat_tfrecord_features *f, const leat_node *features, const
     return rc;
 }
 
+static const char *const labels[] = { "image/class/label", "label", NULL };
+
+/* The classes of a set are of this feature of its records, under whatever name, or also if it is not read. */
+static int find_label(leat_tfrecord_features *f, const uint8_t *example, size_t size,
+                      leat_error *err)
+{
+    leat_feature found = { .kind = LEAT_FEATURE_NONE };
+    size_t k = 0;
+    for (; labels[k] && found.kind != LEAT_FEATURE_INT64; k++) {
+        const int rc = look_up(example, size, labels[k], &found, err);
+        if (rc < 0)
+            return rc;
+    }
+    f->base->class_feature = found.kind == LEAT_FEATURE_INT64 ? "" : NULL;
+    for (int32_t i = 0; f->base->class_feature && i < f->base->n_features; i++)
+        if (!strcmp(f->wanted[i].key, labels[k - 1]))
+            f->base->class_feature = f->base->features[i].name;
+    return LEAT_OK;
+}
+
 int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
                                 const leat_node *given, const leat_tfrecord_example *by,
                                 const leat_node *where, leat_error *err)
 {
     static const char *const images[] = { "image/encoded", "image", NULL };
-    static const char *const labels[] = { "image/class/label", "label", NULL };
     const uint8_t *const example = by->bytes;
     const size_t size = by->size;
     f->base = base;
     f->base->n_features = 0; /* an earlier call may have failed half-way */
     f->record = by->name;
-    if (given)
-        return add_given(f, given, example, size, err);
-    const int rc = add_default(f, "image", images, example, size, where, err);
-    return rc < 0 ? rc : add_default(f, "label", labels, example, size, where, err);
+    int rc = given ? add_given(f, given, example, size, err)
+                   : add_default(f, "image", images, example, size, where, err);
+    if (rc >= 0 && !given)
+        rc = add_default(f, "label", labels, example, size, where, err);
+    return rc < 0 ? rc : find_label(f, example, size, err);
 }

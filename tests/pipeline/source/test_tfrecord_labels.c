@@ -143,6 +143,51 @@ TEST(another_name_of_a_file_has_no_names)
     expect(both, "cat,dog", false);
 }
 
+/* Names of another feature would be wrong ones. */
+TEST(classes_are_those_of_one_feature)
+{
+    static const struct {
+        const char *set, *features, *tensor;
+        int32_t n;
+    } cases[] = {
+        { "c-*", "cls: {key: image/class/label}, y: {}", "cls", 2 },
+        { "c-*", "cls: {key: image/class/label}, y: {}", "y", 0 },
+        { "c-*", "y: {}", "y", 0 }, /* the label is not read */
+        { "c-*", "label: {key: y}", "label", 0 },
+        { "a-*", "n: {key: id}", "n", 3 },
+        { "a-*", "n: {key: id}, m: {key: id}", "n", 0 },
+        { "a-*", "n: {key: id}, m: {key: id}", "m", 0 },
+        { "a-*", "n: {key: id}, label: {key: x}", "n", 3 },
+        { "a-*", "n: {key: id}, label: {key: x}", "label", 0 },
+        { "a-*", "label: {key: x}", "label", 3 },
+        { "a-*",
+          "n: {key: id}, m: {key: id}}}}, {tfrecord: {files: [$], features: {label: {key: id}",
+          "label", 0 },
+    };
+    leat_format_error why;
+    record_writer to = open_records(in_folder("c-00000-of-00001.tfrecord"));
+    for (int64_t i = 0; i < 2; i++) {
+        assert_int_equal(leat_example_add_int64s(to.builder, "image/class/label", &i, 1, &why), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "y", &i, 1, &why), 0);
+        put_record(&to);
+    }
+    close_records(&to);
+    put_text("c-labels.txt", "cat\ndog\n");
+    put_text("a-labels.txt", "cat\ndog\nowl\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const other = strchr(cases[i].features, '$');
+        leat_plan *plan =
+            plan_format("source: {zip: [{tfrecord: {files: [%s], features: {%.*s%s%s}}}]}\n"
+                        "pipeline: [{batch: 1}]\n",
+                        pattern(cases[i].set),
+                        other ? (int)(other - cases[i].features) : (int)strlen(cases[i].features),
+                        cases[i].features, other ? pattern("b-*") : "", other ? other + 1 : "");
+        assert_int_equal(leat_plan_n_classes(plan, cases[i].tensor), cases[i].n);
+        leat_plan_close(&plan);
+    }
+    assert_int_equal(remove(in_folder("c-labels.txt")), 0);
+}
+
 TEST(what_is_no_text_is_noted)
 {
     put_file("a-labels.txt", "cat\0dog\n", 8);
