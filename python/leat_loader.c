@@ -11,7 +11,11 @@
  * because a daemon thread ends there when the interpreter does. So whoever takes a run from its Loader can cancel it, wait
  * for the threads inside, and close it. After fork() these threads do not exist in the child, which does not wait.
  *
- * Passes. Each loop over a Loader is a pass and has a number. An iterator of an older pass takes nothing. `end` and `left` say which batch is asked for next: end - left. */
+ * Passes. Each loop over a Loader is a pass and has a number. An iterator of an older pass takes nothing. `end`
+ * and `left` say which batch is asked for next: end - left.
+ *
+ * Signals. When a batch has come, handlers run before next() returns it. Meanwhile the run keeps it as the batch that comes
+ * next, and it stays that if a handler raises. */
 #include "leat_module.h"
 
 #include <stdatomic.h>
@@ -28,6 +32,7 @@ typedef struct run {
     leat_loader *loader;
     pid_t owner;         /* process that opened it */
     atomic_int n_inside; /* threads in a call without the GIL; close_run() waits for 0 */
+    leat_batch *kept;    /* taken from the C loader, and not given yet; NULL: none [GIL] */
 } run;
 
 /* All but plan, device and names, which are constant: [GIL] */
@@ -187,6 +192,7 @@ static void close_run(loader *l, run *r)
     if (l)
         keep_figures(l, r);
     Py_BEGIN_ALLOW_THREADS
+    leat_batch_release(r->kept);
     leat_loader_close(&r->loader);
     Py_END_ALLOW_THREADS
     free(r);
@@ -251,11 +257,18 @@ static int64_t begin_pass(loader *l, int64_t first)
     return ++l->pass;
 }
 
+/* Of the C loader, which has given the kept one. */
 static int64_t next_batch(const run *r)
 {
     leat_loader_state s;
     leat_loader_get_state(r->loader, &s);
     return s.next_batch;
+}
+
+static void drop_kept(run *r)
+{
+    leat_batch_release(r->kept);
+    r->kept = NULL;
 }
 
 /* Continues elsewhere in a new pass, and returns its number. -1 with an exception: all is as it was. That is so, too, if the
@@ -374,14 +387,16 @@ static PyObject *loader_begin(PyObject *self, PyObject *args)
         form_of(word, convert, &form) < 0 || refuse_move(l) < 0)
         return NULL;
     int64_t number = l->pass;
-    if (l->left != l->size && next_batch(l->run) == l->end)
+    if (l->left != l->size && next_batch(l->run) == l->end) {
+        drop_kept(l->run);
         number = begin_pass(l, l->end);
-    else if (l->left != l->size && gone == Py_None)
+    } else if (l->left != l->size && gone == Py_None) {
         return Py_NewRef(Py_None);
-    else if (l->left != l->size)
+    } else if (l->left != l->size) {
         number = move(l, NULL, l->end, gone);
-    else if (l->size >= 0) /* else endless: all loops share it */
+    } else if (l->size >= 0) { /* else endless: all loops share it */
         number = begin_pass(l, l->end - l->size);
+    }
     pass *const p = number < 0 ? NULL : PyObject_New(pass, pass_type);
     if (!p)
         return NULL;
@@ -403,6 +418,26 @@ static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
     return rc;
 }
 
+/* Waits for the next batch of a pass for a slice of time, and handles signals. Returns as leat_loader_next_within(); LEAT_E_AGAIN
+ * also with an exception. */
+static int take_slice(loader *l, int64_t number, leat_batch **out, leat_error *err)
+{
+    const bool has_kept = l->run->kept && l->run->owner == getpid();
+    const int rc = has_kept ? LEAT_E_AGAIN : take_within(l->run, SLICE_NS, out, err);
+    if (rc == LEAT_OK) {
+        if (!l->run || l->pass != number || l->run->kept)
+            return rc; /* there is no place to keep it */
+        l->run->kept = *out;
+    } else if (rc != LEAT_E_AGAIN) {
+        return rc;
+    }
+    if (PyErr_CheckSignals() < 0 || refuse_next(l, number) < 0 || !l->run->kept)
+        return LEAT_E_AGAIN;
+    *out = l->run->kept;
+    l->run->kept = NULL;
+    return LEAT_OK;
+}
+
 /* The next Batch; NULL without an exception behind the last one. */
 static PyObject *pass_next(PyObject *self)
 {
@@ -420,8 +455,8 @@ static PyObject *pass_next(PyObject *self)
     }
     l->left -= l->left > 0;
     do
-        rc = take_within(l->run, SLICE_NS, &taken, &err);
-    while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && refuse_next(l, number) == 0);
+        rc = take_slice(l, number, &taken, &err);
+    while (rc == LEAT_E_AGAIN && !PyErr_Occurred());
     if (rc == LEAT_OK)
         return leat_py_batch_of(taken, l->names, l->device, &p->form);
     if (!PyErr_Occurred() && (rc != LEAT_E_CANCELED || refuse_next(l, number) == 0))
@@ -462,7 +497,11 @@ static PyObject *loader_state(PyObject *self, PyObject *none)
     (void)none;
     if (!c_loader(self))
         return fail_closed(self);
-    leat_loader_get_state(c_loader(self), &s);
+    leat_batch *const kept = ((loader *)self)->run->kept;
+    if (kept)
+        leat_loader_state_at(((loader *)self)->plan.plan, leat_batch_get_info(kept)->number, &s);
+    else
+        leat_loader_get_state(c_loader(self), &s);
     return Py_BuildValue("IKKKLLLK", s.version, (unsigned long long)s.plan_digest,
                          (unsigned long long)s.n_records, (unsigned long long)s.seed,
                          (long long)s.batch_size, (long long)s.n_batches, (long long)s.next_batch,

@@ -109,9 +109,11 @@ LEAT_API int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch
  * threads  any, also one that is not a consumer; not from a signal handler, because it takes a lock */
 LEAT_API void leat_loader_cancel(leat_loader *loader);
 
-/* The position of the run: the next batch is the first that leat_loader_next has not delivered. Any
- * thread. */
+/* The position of the run: the next batch is the first that leat_loader_next has not delivered. Any thread. */
 LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out);
+/* A position of which the next batch is this one, from 0. Any thread. */
+LEAT_API void leat_loader_state_at(const leat_plan *plan, int64_t next_batch,
+                                   leat_loader_state *out);
 
 /* Stops and frees. Allowed at any time; meanwhile other threads may only release batches. Held batches stay
  * valid until their release, even if plan and device are closed before. */
@@ -132,13 +134,11 @@ typedef struct leat_batch_info {
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
     int64_t copied_bytes; /* of that copy; without files that the device reads from the host */
-    int64_t copy_start_ns,
-        copy_end_ns;           /* both 0 without a copy, and until it is done; if is_copy: of the
-                                           copy on the device */
-    int64_t got_ns;            /* leat_loader_next returned it */
-    const leat_device *device; /* where its tensors are; NULL: host memory */
-    int32_t
-        is_copy; /* 1: made because `hold` batches were held (leat_loader_options.beyond_hold) */
+    int64_t copy_start_ns, copy_end_ns; /* both 0 without one, and until it is done; if is_copy: of
+                                           the copy on the device */
+    int64_t got_ns;                     /* leat_loader_next returned it */
+    const leat_device *device;          /* where its tensors are; NULL: host memory */
+    int32_t is_copy; /* 1: made because `hold` batches were held, with beyond_hold */
 } leat_batch_info;
 
 /* Number, epoch, rows and times of a batch. Valid while the batch is held. After release usually for 64 more

@@ -2,7 +2,7 @@
 """leat.doctor(): what limits a training loop, whatever loader and framework it has.
 
 DESIGN. Three kinds of runs take turns, so that all see the same machine: the loader alone, the loop as it is, and the step
-alone on one batch that is kept. leat/observe.h makes the verdict from their times. A loader that prefetches has a full queue
+alone on one batch that is kept (where sizes differ, on a small and a large one). leat/observe.h makes the verdict from their times. A loader that prefetches has a full queue
 after a step alone, so its first batches are taken and not timed; the loop follows directly, with an empty queue. The wait for
 the first batch of a pass is no part of a run: it has a figure of its own.
 """
@@ -106,6 +106,36 @@ def _rows(batch):
     return max(1, len(batch)) if hasattr(batch, "__len__") else 1
 
 
+class _Kept:
+    """The smallest and the largest batch that were seen, for steps alone. Where sizes differ they take turns, so that a step has
+    as many samples on average as in the loop."""
+
+    def __init__(self):
+        self._small = self._large = None  # (rows, batch)
+        self._n = self._rows = 0  # steps so far, and their samples
+
+    def see(self, batch):
+        """Returns its samples."""
+        n = _rows(batch)
+        if self._small is None:
+            self._small = self._large = n, batch
+        elif n < self._small[0]:
+            self._small = n, batch
+        elif n > self._large[0]:
+            self._large = n, batch
+        return n
+
+    def turns(self, n, rows):
+        """The (rows, batch) of n more steps: with those before them, all have so many rows on average."""
+        middle = (self._small[0] + self._large[0]) / 2
+        out = []
+        for _ in range(n):
+            self._n += 1
+            out.append(self._large if rows * self._n - self._rows > middle else self._small)
+            self._rows += out[-1][0]
+        return out
+
+
 # --- runs -----------------------------------------------------------------------------------------
 
 
@@ -131,7 +161,7 @@ class _Run:
         return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage())
 
 
-def _run_loader(passes, n, depth):
+def _run_loader(passes, n, depth, see=_rows):
     for _ in range(depth):
         passes.batch()
     run = _Run()
@@ -141,7 +171,7 @@ def _run_loader(passes, n, depth):
         if is_first:
             run.left_out += _time.perf_counter_ns() - asked
             continue
-        run.rows += _rows(batch)
+        run.rows += see(batch)
         run.steps += 1
     return run.end()
 
@@ -173,13 +203,13 @@ def _run_loop(passes, step, n, settle):
     return run.end()
 
 
-def _run_step(step, batch, n):
+def _run_step(step, turns):
     run = _Run()
     result = None
-    for _ in range(n):
+    for _, batch in turns:
         result = step(batch)
     _wait_for(result)
-    run.steps, run.rows = n, n * _rows(batch)
+    run.steps, run.rows = len(turns), sum(rows for rows, _ in turns)
     return run.end()
 
 
@@ -435,9 +465,9 @@ class _Doctor:
 
     def warm_up(self):
         self.say("warm-up")
-        passes, step = self.passes, self.step
-        self.batch = passes.batch()
-        _wait_for(step(self.batch))
+        passes = self.passes
+        self.kept = _Kept()
+        self.step_on_new()
         self.on_host = self.device == "cpu" if self.device else not (_cuda() or _jax_device())
         try:
             self.n_batches = len(self.loader)
@@ -446,7 +476,7 @@ class _Doctor:
         at = _time.perf_counter()
         n = 0
         while n < 10 and (n < 2 or _time.perf_counter() - at < 0.1 * self.seconds_given):
-            _wait_for(step(passes.batch()))
+            self.step_on_new()
             n += 1
         self.first_step_s = (_time.perf_counter() - at) / n
         if self.n_batches > 1:
@@ -455,6 +485,11 @@ class _Doctor:
             self.facts.overlaps = _overlaps(passes)
         if self.facts.depth is None:
             self.facts.depth = 8 if self.facts.overlaps else 0
+
+    def step_on_new(self):
+        batch = self.passes.batch()
+        self.kept.see(batch)
+        _wait_for(self.step(batch))
 
     def take_first_pass(self):
         """The rest of the first pass, if it is short, and as much of the second: what is paid once is not judged as steady."""
@@ -475,9 +510,10 @@ class _Doctor:
         n = n_loader = n_step = max(_LEAST_STEPS, min(2000, int(budget / max(self.first_step_s, 1e-6))))
         for i in range(rounds):
             self.say(f"round {i + 1} of {rounds}")
-            loader = _run_loader(self.passes, n_loader, depth)
+            loader = _run_loader(self.passes, n_loader, depth, self.kept.see)
             whole = _run_loop(self.passes, self.step, n, 1 if rounds < _ROUNDS else 2)
-            step = _run_step(self.step, self.batch, n_step)
+            wholes = [r[0] for r in self.rounds] + [whole]
+            step = _run_step(self.step, self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes)))
             self.rounds.append((whole, loader, step))
             n = _steps_for(budget, whole)
             n_loader, n_step = _steps_for(budget, loader), _steps_for(budget, step)

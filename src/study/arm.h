@@ -118,7 +118,8 @@ int leat_arm_configure(leat_arm *arm, leat_compare_arm *out, int32_t n, const le
  * device's place, host memory. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
 /* With arm->step_ns, in place of leat_trainer_repeat(): n steps on a batch, which is then released; their times are
- * appended to arm->times. `repeat` does not wait for them: the step alone is known.
+ * appended to arm->times. `repeat` does not wait for them: the step alone is known, whatever the batch; it counts as many
+ * rows as steps of the runs so far had on average.
  * LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);
 int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);

@@ -49,10 +49,13 @@ int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_err
 int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
     leat_step_times *const times = leat_arm_more_times(arm, n, err);
-    const int64_t from = leat_clock_ns();
-    for (int32_t i = 0; i < n && times; i++)
+    const int64_t from = leat_clock_ns(), rows = arm->use_run.rows, steps = arm->span_steps;
+    for (int32_t i = 0; i < n && times; i++) {
         times[i] = step_of(leat_batch_get_info(batch), from + i * arm->step_ns,
                            from + (i + 1) * arm->step_ns);
+        if (steps > 0)
+            times[i].rows = (i + 1) * rows / steps - i * rows / steps;
+    }
     arm->n_times += times ? (size_t)n : 0;
     leat_batch_release(batch);
     return times ? LEAT_OK : LEAT_E_NOMEM;

@@ -261,6 +261,10 @@ TEST(loaders)
     leat_loader_get_state(NULL, &at);
     assert_int_equal(at.magic[0], 0);
     leat_loader_get_state(loader, NULL);
+    memset(&at, 'x', sizeof at);
+    leat_loader_state_at(NULL, 3, &at);
+    assert_int_equal(at.magic[0], 0);
+    leat_loader_state_at(plan, 3, NULL);
     stats.batches = 7;
     leat_loader_stats(NULL, &stats);
     assert_int_equal(stats.batches, 0);

@@ -233,6 +233,31 @@ class Doctor(unittest.TestCase):
     def test_a_rate_below_one(self):
         self.assertEqual([_doctor._rate_text(x) for x in (0, 0.4, 12.34, 99.96, 1234.5)], ["0", "0.4", "12.3", "100", "1,234"])
 
+    def test_batches_of_many_sizes(self):
+        """The step alone has the samples of the loop's steps, whether its time follows them, or not, or in part."""
+
+        class Uneven(Slow):
+            def __iter__(self):
+                for n in self.n:
+                    clock.sleep(self.ms * 1e-3)
+                    yield {"x": np.zeros((n, 2))}
+
+            def __len__(self):
+                return len(self.n)
+
+        mixed = list(np.random.default_rng(1).integers(1, 100, 200))
+        for sizes in ([100, 1] * 20, [1, 100] * 20, [100] * 5 + [1], [100, 1], [50, 20, 90] * 30, mixed, [70] * 40):
+            for each, per_row in ((0.02, 0), (0, 2e-4), (0.01, 1e-4)):
+                for loader_ms in 0.1, 30:
+                    def step(batch):
+                        clock.sleep(each + per_row * len(batch["x"]))
+
+                    with self.subTest(sizes=sizes[:6], each=each, loader_ms=loader_ms):
+                        d = leat.doctor(Uneven(sizes, loader_ms), step, seconds=20, device="cpu")
+                        self.assertLess(abs(d.predicted_step_ms / d.measured_step_ms - 1), 0.08, str(d))
+                        if sizes[:2] != [100, 1] or len(sizes) > 2:  # else the loop has short batches alone
+                            self.assertEqual(d.verdict, "input-bound" if loader_ms > 1 else "compute-bound", str(d))
+
     def test_short_passes(self):
         """The first batch of a pass and its step are no part of the figures; where a pass is one batch they are."""
         for n in (1, 3):

@@ -244,6 +244,53 @@ class Stress(unittest.TestCase):
             assert sorted(took)[10] < SOON, took
         """)
 
+    def test_a_signal_that_waits_when_the_batch_comes(self):
+        """Its handler runs while the batch is still the next one, which it stays if the handler raises."""
+        self.run_program("""
+            import ctypes
+            press = getattr(ctypes.CDLL(None), "raise")  # the handler runs when something looks for signals: here next() does
+            def pressed(it): return next(zip(map(press, [signal.SIGALRM]), it))[1]
+            def at(l): return l.state_dict()["next_batch"]
+            def on_signal(do): signal.signal(signal.SIGALRM, lambda *_: do())
+            def fails(it, error):
+                try: pressed(it)
+                except error as e: return str(e)
+                raise AssertionError("nothing was raised")
+            def stop(): states.append(at(l)); raise KeyboardInterrupt
+            for threads in 0, 1, 3:
+                l, other = loader(threads), loader(threads)
+                it, seen, states = iter(l), [], []
+                on_signal(stop)
+                while len(seen) < 12:
+                    for _ in range(5):
+                        fails(it, KeyboardInterrupt)
+                        assert (states[-1], at(l)) == (len(seen), len(seen))
+                    other.load_state_dict(l.state_dict())
+                    first, b = next(iter(other)), next(it)
+                    assert first.number == b.number and (first["y"] == b["y"]).all()
+                    seen.append(b.number)
+                assert seen == list(range(12)) and next(it, None) is None and at(l) == 12
+                for n in 0, 5, 11:  # batches of a loop before it ends; what is kept ends with it, but for its first one
+                    it, begin = iter(l), at(l)
+                    for _ in range(n): next(it)
+                    fails(it, KeyboardInterrupt)
+                    assert [b.number for b in l] == list(range(begin + 12 * (n > 0), begin + 12 + 12 * (n > 0)))
+                it, begin = iter(l), at(l)
+                on_signal(lambda: states.append(at(l)))
+                assert pressed(it).number == states[-1] == begin
+                on_signal(lambda: states.append(next(it).number))
+                assert pressed(it).number == begin + 2 and states[-1] == begin + 1
+                on_signal(lambda: states.append(next(iter(l)).number))
+                assert "newer loop" in fails(it, leat.Error) and states[-1] == begin + 12
+                on_signal(stop)
+                fails(iter(l), KeyboardInterrupt)
+                l.load_state_dict(other.state_dict())
+                it = iter(l)
+                assert next(it).number == 12
+                on_signal(l.close)
+                assert "closed" in fails(it, ValueError)
+        """)
+
     def test_interrupts_of_what_opens(self):
         """A config that never comes, and memory of batches that is made ready. What was left to its end changes nothing."""
         self.run_program("""

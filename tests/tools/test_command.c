@@ -139,6 +139,7 @@ TEST(completion_is_bash_and_completes)
         { "train x.yaml --device sim:h2", "sim:h200\n" },
         { "train x.yaml --device sim : h2", "h200\n" },
         { "help learning_r", "learning_rate\n" },
+        { "bench comp", "\n" }, /* a file: bash's own completion */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat %s); "
@@ -146,6 +147,8 @@ TEST(completion_is_bash_and_completes)
                              cases[i].words));
         assert_string_equal(out, cases[i].reply);
     }
+    expect_success(shell("bash -c '. ./completion; complete -p leat'"));
+    assert_string_equal(out, "complete -o default -F _leat leat\n");
 }
 
 TEST(lost_output_is_a_failure)

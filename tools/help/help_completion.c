@@ -127,9 +127,8 @@ void leat_help_completion(FILE *out)
           "  case $command:$before in\n",
           out);
     print_arguments(out);
-    fputs("  esac\n"
-          "  COMPREPLY=($(compgen -f -- \"$word\"))\n"
+    fputs("  esac\n" /* else bash names files */
           "}\n"
-          "complete -o filenames -F _leat leat\n",
+          "complete -o default -F _leat leat\n",
           out);
 }

@@ -9,7 +9,7 @@
  *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         adapt.c       what adapts while running
  *   bad_rows.c   records that failed              batch_copy.c copies of batches beyond hold
- *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
+ *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, loader_state.c: the public calls
  *   budget.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other
  *

@@ -232,12 +232,11 @@ leat_timing_rate leat_task_timing_rate_locked(const leat_loader *loader);
 void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_task *task,
                        const leat_timing_rate *rate, leat_outcome *out);
 
-/* --- resume_state.c -------------------------------------------------------------------------- */
+/* --- loader_state.c -------------------------------------------------------------------------- */
 
-void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out);
 /* LEAT_E_ARGUMENT if it is damaged, of another version or of another plan; the message says what
  * differs. */
-int leat_resume_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err);
+int leat_loader_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err);
 
 /* --- stats.c ---------------------------------------------------------------------------------- */
 

@@ -239,5 +239,5 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
     const int64_t next = loader->next_batch;
     if (locks)
         pthread_mutex_unlock(&loader->lock);
-    leat_resume_state_make(loader->plan, next, out);
+    leat_loader_state_at(loader->plan, next, out);
 }

@@ -18,7 +18,7 @@
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
 {
-    const int rc = o->state ? leat_resume_state_check(o->state, plan, err) : LEAT_OK;
+    const int rc = o->state ? leat_loader_state_check(o->state, plan, err) : LEAT_OK;
     if (rc < 0)
         return rc;
     if (plan->on_device && (!o->device || !o->device->table->ops_open))

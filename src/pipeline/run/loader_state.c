@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resume_state.c: makes and checks a leat_loader_state, from which a new loader continues. loader.c and loader_open.c
+ * loader_state.c: makes and checks a leat_loader_state, from which a new loader continues. loader.c and loader_open.c
  * call it. Invariant: a state fits only the plan that it was made for. */
 #include "engine.h"
 
@@ -14,10 +14,13 @@ static uint64_t checksum(const leat_loader_state *state)
     return leat_digest_row(state, offsetof(leat_loader_state, checksum), 0);
 }
 
-void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
+void leat_loader_state_at(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    memset(out, 0, sizeof *out); /* also clears padding: the bytes are hashed */
+    if (out)
+        memset(out, 0, sizeof *out); /* also clears padding: the bytes are hashed */
+    if (!out || !plan)
+        return;
     *out = (leat_loader_state){ .magic = "leatrun",
                                 .version = 1,
                                 .size = sizeof *out,
@@ -30,10 +33,10 @@ void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_load
     out->checksum = checksum(out);
 }
 
-int leat_resume_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
+int leat_loader_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
 {
     leat_loader_state want;
-    leat_resume_state_make(plan, state->next_batch, &want);
+    leat_loader_state_at(plan, state->next_batch, &want);
     if (memcmp(state->magic, want.magic, sizeof want.magic))
         return leat_fail(err, LEAT_E_ARGUMENT, "state: this is not the state of a loader");
     if (state->version != want.version)
