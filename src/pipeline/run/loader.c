@@ -68,8 +68,7 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
-/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch.
- * Only then the next one is begun. */
+/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch; then the next one begins. */
 static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
     if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
@@ -134,6 +133,8 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
         rc = make_next_locked(loader, until_ns);
     if (loader->failure.code < 0 || rc == LEAT_E_CANCELED)
         return refuse_locked(loader, err);
+    if (rc == LEAT_E_AGAIN)
+        loader->wait_ns += leat_clock_ns() - asked_ns;
     if (rc == LEAT_E_AGAIN)
         return leat_fail(err, rc, "batch %lld is not ready yet", (long long)loader->next_batch);
     if (rc < 0)
@@ -232,8 +233,7 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
         *out = (leat_loader_state){ .size = 0 };
     if (!loader || !out)
         return;
-    const bool locks =
-        !leat_loader_is_forked(loader); /* the lock of a forked child may be in any state */
+    const bool locks = !leat_loader_is_forked(loader); /* in a child it may be in any state */
     if (locks)
         pthread_mutex_lock(&loader->lock);
     const int64_t next = loader->next_batch;

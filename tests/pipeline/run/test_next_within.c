@@ -62,6 +62,7 @@ TEST(it_says_again_until_it_is_there)
         for (size_t e = 0; e < 3; e++)
             for (size_t p = 0; p < 2; p++) {
                 leat_loader_options options = { .epochs = 1 };
+                leat_loader_stats_info stats;
                 leat_batch *batch;
                 leat_error err;
                 if (on_sim)
@@ -75,6 +76,8 @@ TEST(it_says_again_until_it_is_there)
                     assert_int_equal(leat_loader_next_within(loader, ns, &batch, &err),
                                      LEAT_E_AGAIN);
                 assert_int_equal(err.code, LEAT_E_AGAIN);
+                leat_loader_stats(loader, &stats);
+                assert_true(stats.wait_ns > 0);
                 gate_set(true);
                 take_all(loader, 1000000);
                 assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_END);
