@@ -80,8 +80,9 @@ typedef struct leat_source_info {
     uint64_t n_records;
     uint64_t n_bytes;    /* as stored; 0: unknown */
     uint64_t n_files;    /* 0: not in files */
-    uint64_t mean_bytes; /* of a record; 0: unknown */
-    uint64_t most_bytes; /* largest of the sampled records; 0: unknown */
+    uint64_t mean_bytes; /* of an element, decompressed; 0: unknown */
+    uint64_t most_bytes; /* largest of the sampled records, decompressed; 0: unknown */
+    double sample_bytes; /* mean of a sample, as stored; 0: unknown */
 } leat_source_info;
 
 #define LEAT_WITHOUT_END UINT64_MAX

@@ -57,7 +57,7 @@ typedef struct leat_loader_stats_info {
     uint64_t n_masked, n_replaced; /* bad records among these samples, see `on_error` */
     /* Bytes of damaged files in which no record was found. With `on_error` each such range counts as one bad record. */
     uint64_t lost_bytes;
-    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_read;     /* of records, decompressed */
     uint64_t bytes_out;      /* of delivered batches */
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */

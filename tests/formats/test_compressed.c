@@ -123,6 +123,30 @@ TEST(a_note_says_what_it_costs)
     leat_plan_close(&plan);
 }
 
+TEST(bytes_are_as_stored_and_a_record_is_decompressed)
+{
+    leat_source_info plain, packed;
+    uint64_t bytes = 0;
+    leat_plan *plan = plan_with('f', "", "{}");
+    leat_plan_source(plan, &plain);
+    leat_plan_close(&plan);
+    plan = plan_with('g', "", "{}");
+    leat_plan_source(plan, &packed);
+    leat_plan_close(&plan);
+    for (int i = 0; i < N_FILES; i++) {
+        char name[32];
+        size_t size;
+        snprintf(name, sizeof name, "g%d.tfrecord", i);
+        free(read_whole(in_folder(name), &size));
+        bytes += size;
+    }
+    assert_true(bytes != plain.n_bytes);
+    assert_int_equal(packed.n_bytes, bytes);
+    assert_int_equal(packed.mean_bytes, plain.mean_bytes);
+    assert_true(packed.sample_bytes == (double)bytes / (N * N_FILES));
+    assert_true(plain.sample_bytes == (double)plain.n_bytes / (N * N_FILES));
+}
+
 /* The memory of points, places and chunks is in the plan. */
 TEST(memory_is_planned)
 {

@@ -58,6 +58,12 @@ TEST(threads_that_sleep_are_measured_beyond_the_cores)
     assert_true(result.rows[3].cores_needed >= result.rows[0].cores_needed);
     assert_non_null(strstr(result.sentence, "simulated"));
     assert_int_equal(result.n_trials, 0); /* nothing to decode */
+    leat_source_info source;
+    leat_plan *plan;
+    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    leat_plan_source(plan, &source);
+    assert_true(result.bytes_per_sample > 0 && result.bytes_per_sample == source.sample_bytes);
+    leat_plan_close(&plan);
     leat_config_close(&config);
 }
 

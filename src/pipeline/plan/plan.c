@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "pipeline/source/nested.h"
 #include "plan_impl.h"
 
 const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
@@ -33,13 +34,16 @@ void leat_plan_source(const leat_plan *plan, leat_source_info *out)
         *out = (leat_source_info){ .name = "" };
     if (!out || !source)
         return;
+    const double mean = leat_nested_mean(source, false);
+    const double sample = leat_nested_mean(source, true) / (double)plan->order.samples_per_record;
     *out = (leat_source_info){
         .name = source->table->kind.name ? source->table->kind.name : "rows",
         .n_records = source->n_records,
-        .n_bytes = source->n_bytes,
+        .n_bytes = source->n_bytes - (uint64_t)source->saved_bytes,
         .n_files = source->n_files,
-        .mean_bytes = plan->probe.mean_bytes,
+        .mean_bytes = mean > 0 ? (uint64_t)mean : 0,
         .most_bytes = plan->probe.most_bytes,
+        .sample_bytes = sample > 0 ? sample : 0,
     };
 }
 

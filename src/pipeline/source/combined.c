@@ -3,6 +3,7 @@
  * combined.c: the common part of concat, mix and interleave. combine.c computes the order; this file
  * passes each call to the source of the record. Sources that the engine reads and sources with `load`
  * can be mixed: for the latter, locate returns fd = -1. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,20 @@ static void add_children(combined_source *source)
     }
 }
 
+/* The part of the elements that child i gives; NaN: it, or another, has no end. */
+static double share_of(const leat_combine *combine, size_t i)
+{
+    const leat_combine_child *const child = &combine->children[i];
+    double all = 0;
+    if (combine->kind == LEAT_COMBINE_MIX)
+        return (double)child->weight / (double)combine->period;
+    for (size_t k = 0; k < combine->n_children; k++)
+        all += combine->children[k].order.n_samples == LEAT_ENDLESS
+                   ? (double)NAN
+                   : (double)combine->children[k].order.n_samples;
+    return (double)child->order.n_samples / all;
+}
+
 static int open_all(combined_source *source, const leat_node *sources, const leat_node *where,
                     const leat_source_setting *setting, leat_combined_settle *settle,
                     const void *options, leat_error *err)
@@ -153,6 +168,8 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
     rc = settle(source->combine, options, &bad, &culprit, err);
     if (rc == LEAT_E_CONFIG)
         leat_node_fail_in(culprit < children->n ? children->list[culprit].where : bad, err, rc);
+    for (size_t i = 0; i < children->n && rc == LEAT_OK; i++)
+        leat_nested_mean_add(&children->list[i], share_of(source->combine, i), &source->base);
     source->base.combine = source->combine;
     source->base.notes = children->notes;
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nested.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
 {
     const leat_source *const source = child->source;
     whole->n_bytes += source->n_bytes;
+    whole->saved_bytes += source->saved_bytes;
     whole->lost_bytes += source->lost_bytes;
     whole->n_files += source->n_files;
     whole->index_bytes += source->index_bytes;
@@ -195,6 +197,20 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->set_bytes += source->set_bytes + leat_order_set_bytes(&child->order);
     whole->digest = leat_digest_chain(whole->digest, source->digest);
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
+}
+
+double leat_nested_mean(const leat_source *source, bool stored)
+{
+    const double bytes = (double)source->n_bytes - (stored ? (double)source->saved_bytes : 0);
+    if (source->mean_bytes > 0 || isnan(source->mean_bytes))
+        return stored ? source->mean_stored : source->mean_bytes;
+    return source->n_records && source->n_bytes ? bytes / (double)source->n_records : (double)NAN;
+}
+
+void leat_nested_mean_add(const leat_nested_child *child, double elements, leat_source *whole)
+{
+    whole->mean_bytes += elements * leat_nested_mean(child->source, false);
+    whole->mean_stored += elements * leat_nested_mean(child->source, true);
 }
 
 /* A label must mean the same class in all children. The longest list of names is that of the whole, unless a child has

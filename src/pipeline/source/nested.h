@@ -33,6 +33,11 @@ void leat_nested_close(leat_source_children *children);
 /* Adds bytes, files and digest of a child to those of the whole source. */
 void leat_nested_child_count(const leat_nested_child *child, leat_source *whole);
 
+/* Mean bytes of an element of any source, decompressed or as stored; NaN: unknown. */
+double leat_nested_mean(const leat_source *source, bool stored);
+/* Adds what the child has in a mean element of the whole source, of which it gives that many. NaN: not known. */
+void leat_nested_mean_add(const leat_nested_child *child, double elements, leat_source *whole);
+
 /* Numbers the records of all children, adds up bytes and digests, and joins the features. All children must
  * have the same names and types; a dim that differs becomes unknown. */
 int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source.h: the interface of sources. A source has a number of records, knows where each record is,
- * and turns its bytes into features (views of named tensors). The builder opens it; the engine reads
- * records with it. It never changes once open, so any thread can use it. */
+ * source.h: the interface of sources. A source has a number of records, knows where each record is, and turns its bytes
+ * into features (views of named tensors). The builder opens it; the engine reads with it. Immutable: for any thread. */
 #ifndef LEAT_SOURCE_H
 #define LEAT_SOURCE_H
 
@@ -96,8 +95,7 @@ typedef struct leat_source_table {
 
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);
-    /* Where parts of files are kept: asks the kernel to read the part with this record, which is needed in a while. Does not
-     * wait. NULL: the source has no such parts. */
+    /* Where parts of files are kept: asks the kernel for the part with this record, without a wait. NULL: no parts. */
     void (*announce)(const leat_source *source, uint64_t record);
 
     /* Makes rows that are copies of features. Stops at the first record that is damaged or needs more than a
@@ -120,16 +118,18 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;      /* of all records as stored; 0: unknown */
-    uint64_t digest;       /* of names, sizes and counts, without reading records */
-    uint64_t n_files;      /* 0: no files */
-    uint64_t lost_bytes;   /* in damaged files, where no record can be found */
-    uint64_t index_bytes;  /* of mapped index files */
-    uint64_t seek_bytes;   /* of JPEG indexes (leat_seek) */
-    uint64_t memory_bytes; /* of file names, indexes and the like in memory */
-    uint64_t set_bytes;    /* of the sets in the filters of its parts */
-    uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
-    uint64_t keep_tables;  /* what it needs beside the parts of files, if not all fit */
+    uint64_t n_bytes;               /* of all records, decompressed; 0: unknown */
+    int64_t saved_bytes;            /* by compression: n_bytes less those in the files */
+    double mean_bytes, mean_stored; /* of an element, if made of others (nested.h); NaN: unknown */
+    uint64_t digest;                /* of names, sizes and counts, without reading records */
+    uint64_t n_files;               /* 0: no files */
+    uint64_t lost_bytes;            /* in damaged files, where no record can be found */
+    uint64_t index_bytes;           /* of mapped index files */
+    uint64_t seek_bytes;            /* of JPEG indexes (leat_seek) */
+    uint64_t memory_bytes;          /* of file names, indexes and the like in memory */
+    uint64_t set_bytes;             /* of the sets in the filters of its parts */
+    uint64_t keep_bytes;  /* memory that `keep` needs for all files; 0: it cannot keep files */
+    uint64_t keep_tables; /* what it needs beside the parts of files, if not all fit */
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
     bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
@@ -182,8 +182,7 @@ void leat_source_free_paths(char **paths);
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
 /* Reads exactly size bytes of a small record with one call. false: a signal came, the read was short or failed;
- * leat_source_pread() then reads again or says why. Inline: after a system call, each return to a caller is predicted
- * wrongly. */
+ * leat_source_pread() then reads again or says why. Inline: after a system call, each return is predicted wrongly. */
 static inline bool leat_source_pread_once(int fd, void *to, size_t size, uint64_t offset)
 {
     return pread(fd, to, size, (off_t)offset) == (ssize_t)size;

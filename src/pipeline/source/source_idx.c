@@ -75,6 +75,7 @@ static int read_inflated(leat_row_files *s, leat_decompressor *from, idx_file *o
         (rc = decompress(from, path, out->memory, size, err)) < 0)
         return rc;
     out->array.offset = 0;
+    s->base.saved_bytes += (int64_t)(out->array.bytes - out->file->bytes);
     if (leat_decompress_read(from, &beyond, 1, &n, &why) < 0) /* checks the checksum */
         return leat_row_files_fail(path, &why, err);
     return n ? leat_fail(err, LEAT_E_DATA, "%s: there are bytes after the end that its header says",

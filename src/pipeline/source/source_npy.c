@@ -113,7 +113,9 @@ static int add_member(leat_row_files *s, const char *name, leat_row_file *file,
                          (unsigned long long)(array.offset + array.bytes));
     if (m->deflated && (rc = decompress(s, file, m, &bytes, err)) < 0)
         return rc;
-    if (!m->deflated)
+    if (m->deflated)
+        s->base.saved_bytes += (int64_t)(array.bytes - m->stored_bytes);
+    else
         array.offset += m->offset;
     return leat_row_files_column(s, name, &array, file, bytes, &column, err);
 }

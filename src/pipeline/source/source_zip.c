@@ -139,6 +139,7 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
                               "pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_child_count(child, whole);
+    leat_nested_mean_add(child, 1, whole);
     if (!whole->n_classes) {
         whole->n_classes = child->source->n_classes;
         whole->class_names = child->source->class_names;

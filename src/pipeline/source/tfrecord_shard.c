@@ -108,6 +108,7 @@ static int open_compressed(leat_tfrecord_shard *s, leat_tfrecord_opened *o,
     o->n_records = index->n_records;
     seen->seek_complete = false;
     seen->n_bytes += index->data_bytes;
+    seen->saved_bytes += (int64_t)(index->data_bytes - o->bytes);
     seen->memory_bytes += index->memory_bytes;
     return LEAT_OK;
 }

@@ -452,7 +452,7 @@ static int measure(struct study *study, leat_error *err)
         return rc;
     collect(study, &rates);
     leat_plan_source(study->feeds[0].arm.plan, &source);
-    out->bytes_per_sample = (double)source.mean_bytes;
+    out->bytes_per_sample = source.sample_bytes;
     out->bytes_out_per_sample = (double)input->bytes_out / fmax((double)input->samples, 1);
     conclude_threads(study, &rates);
     conclude_trials(study, leat_whatif_rate(&rates, out->threads, &predicted));

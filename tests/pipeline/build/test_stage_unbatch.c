@@ -6,6 +6,7 @@
 #include "fixtures/own_folder.h"
 #include "fixtures/steady_fixture.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -429,6 +430,17 @@ TEST(records_of_files)
             assert_true(digest == want);
         }
     }
+}
+
+TEST(a_sample_has_its_part_of_the_bytes)
+{
+    leat_source_info source;
+    leat_plan *plan = file_plan("{}", "unbatch, {batch: 9}");
+    leat_plan_source(plan, &source);
+    assert_true(source.sample_bytes > 0);
+    assert_true(fabs(source.sample_bytes * ROW_FLOATS * N - (double)source.n_bytes) < 1e-6);
+    assert_int_equal(source.mean_bytes, source.n_bytes / N);
+    leat_plan_close(&plan);
 }
 
 /* The bytes of a record are read once for all its samples. */

@@ -2,6 +2,8 @@
  *
  * test_combined.c: concat, mix, interleave and zip through the whole engine: the samples, and the source of
  * each. */
+#include <math.h>
+
 #include "fixtures/combined_fixture.h"
 
 /* The ids of one pass, and that x belongs to them. */
@@ -137,6 +139,42 @@ TEST(zip_puts_side_by_side)
     }
     leat_batch_release(batch);
     close_loader_and_plan(&loader, &plan);
+}
+
+static leat_source_info source_of(const char *source)
+{
+    leat_plan *plan;
+    leat_error err;
+    leat_source_info info;
+    check(combined_try_plan(source, "", "[{take: 4}, {batch: 4}]", &plan, &err), &err);
+    leat_plan_source(plan, &info);
+    leat_plan_close(&plan);
+    return info;
+}
+
+static void expect_mean(const char *source, double bytes)
+{
+    const leat_source_info info = source_of(source);
+    if (fabs(info.sample_bytes - bytes) > 1e-6 || fabs((double)info.mean_bytes - bytes) > 1)
+        fail_msg("%s: %g and %d, not %g", source, info.sample_bytes, (int)info.mean_bytes, bytes);
+}
+
+TEST(a_mean_element_is_of_what_a_pass_takes)
+{
+    const leat_source_info of_a = source_of("{concat: [" XA "}]}"),
+                           of_b = source_of("{concat: [" XB "}]}"), of_zip = source_of(ZIP);
+    const double mean_a = of_a.sample_bytes, mean_b = of_b.sample_bytes;
+    assert_true(mean_a > 0 && fabs(mean_a * N_A - (double)of_a.n_bytes) < 1e-6);
+    assert_true(mean_b > 0 && mean_b < mean_a);
+    expect_mean("{mix: {weights: [9, 1], sources: [" XA "}, " XB "}]}}", .9 * mean_a + .1 * mean_b);
+    expect_mean("{concat: [" XA "}, " XB "}]}",
+                (double)(of_a.n_bytes + of_b.n_bytes) / (N_A + N_B));
+    expect_mean("{interleave: {sources: [" XA ", pipeline: [{take: 3}]}, " XB
+                ", pipeline: [{take: 1}]}]}}",
+                .75 * mean_a + .25 * mean_b);
+    expect_mean(ZIP, mean_a + mean_b);
+    assert_int_equal(of_zip.n_bytes, of_a.n_bytes + of_b.n_bytes);
+    expect_mean("{concat: {sources: [" XA "}, " XB ", pipeline: [repeat]}]}}", 0); /* not known */
 }
 
 /* Sources that the engine reads, sources that open their own files, and both inside one another:

@@ -511,6 +511,29 @@ TEST(compressed_files_stay_in_the_budget)
         refuse(sources[i], "engine: {memory: 200}\n" ALL, LEAT_E_NOMEM, "raise engine.memory");
 }
 
+static leat_source_info source_of(const char *source)
+{
+    leat_source_info info;
+    leat_plan *plan = row_files_plan(source, ALL);
+    leat_plan_source(plan, &info);
+    leat_plan_close(&plan);
+    return info;
+}
+
+TEST(bytes_are_as_stored)
+{
+    size_t size;
+    free(read_whole(GOLDEN "images-idx3-ubyte.gz", &size));
+    const leat_source_info idx = source_of("idx: $images-idx3-ubyte.gz"),
+                           plain = source_of("npy: {files: $stored.npz, features: {image: x}}"),
+                           packed = source_of("npy: {files: $deflated.npz, features: {image: x}}");
+    assert_int_equal(idx.n_bytes, size);
+    assert_true(idx.sample_bytes == (double)size / ROWS);
+    assert_int_equal(plain.mean_bytes, packed.mean_bytes);
+    assert_int_equal(plain.n_bytes, plain.mean_bytes * ROWS);
+    assert_true(packed.n_bytes > 0 && packed.n_bytes != plain.n_bytes);
+}
+
 /* The header of an array is compared with the directory's size before the array is decompressed. */
 TEST(a_size_that_is_not_the_headers_is_refused_first)
 {
