@@ -459,6 +459,7 @@ static int run(const leat_call *call, leat_error *err)
     p.list = p.o->json ? json_array() : NULL;
     leat_signals_stop_at_once("predict");
     int rc = open_all(&p, err);
+    leat_signals_catch();
     if (rc == LEAT_OK)
         rc = run_all(&p, err);
     if (rc == LEAT_OK && p.list) {

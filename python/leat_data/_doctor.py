@@ -167,6 +167,7 @@ def _run_loader(passes, n, depth, see=_rows):
     run = _Run()
     while run.steps < n:
         asked = _time.perf_counter_ns()
+        batch = None  # a loader may copy what is held for long
         batch, is_first = passes.next()
         if is_first:
             run.left_out += _time.perf_counter_ns() - asked
@@ -189,6 +190,7 @@ def _run_loop(passes, step, n, settle):
 
     while run.steps < n:
         asked = _time.perf_counter_ns()
+        batch = None
         batch, is_first = passes.next(end_pass)
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time

@@ -329,6 +329,12 @@ class Doctor(unittest.TestCase):
         d = self.check(loader, sleeps(5), "compute-bound", "", 5)
         self.assertEqual(d._facts.kind, "leat")
 
+    def test_leats_own_loader_copies_nothing(self):
+        """Also where the last batch of a pass is shorter, and two are kept for the step alone."""
+        loader = leat.from_arrays({"x": np.zeros((500, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")
+        leat.doctor(loader, sleeps(1), seconds=5, device="cpu")
+        self.assertEqual(loader.stats()["n_copied"], 0)
+
 
 class DataLoaders(unittest.TestCase):
     def setUp(self):

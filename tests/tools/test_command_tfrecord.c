@@ -120,11 +120,22 @@ TEST(names_of_a_source_are_kept)
         shell("printf 'a,kind,y\n1.5,cat,0\n2,dog,1\n' >x4.csv; c='kind: {columns: kind, "
               "classes: [cat, dog]}'; $L convert csv \"{files: x4.csv, features: {$c, label: "
               "{columns: y, type: int64}}}\" -o xh -q && test ! -e xh-labels.txt"));
-    expect_in(err, "the names of the classes are not kept: they are not those of `label`");
+    expect_in(err,
+              "the names of the classes are not kept: they are not those of `image/class/label`");
     expect_success(shell("c='kind: {columns: kind, classes: [cat, dog]}'; $L convert csv \"{files: "
                          "x4.csv, features: {$c, fine: {columns: y, type: int64}}}\" -o xh -q && "
                          "test ! -e xh-labels.txt && $L convert csv \"{files: x4.csv, features: "
                          "{$c, a: a}}\" -o xh -q && cmp xc-labels.txt xh-labels.txt"));
+    /* Who reads a float `label` alone would have them for its own; an int64 `image/class/label` stands before all others. */
+    expect_success(shell("c='kind: {columns: kind, classes: [cat, dog]}'; $L convert csv \"{files: "
+                         "x4.csv, features: {$c, label: {columns: a}}}\" -o xh -q && test ! -e "
+                         "xh-labels.txt"));
+    expect_success(
+        shell("c='{columns: kind, classes: [cat, dog]}, n: {columns: y, type: int64}'; $L "
+              "convert csv \"{files: x4.csv, features: {image/class/label: $c}}\" -o xh "
+              "-q && cmp xc-labels.txt xh-labels.txt && $L convert csv \"{files: "
+              "x4.csv, features: {label: $c, image/class/label: {columns: y, type: "
+              "int64}}}\" -o xh -q && test ! -e xh-labels.txt"));
     /* The same label of two sets with other names. */
     expect_failure(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
                          "$L convert config x2.yaml -o xf -q"),

@@ -290,20 +290,23 @@ static int write_all(struct job *job, leat_error *err)
     return rc;
 }
 
-/* The tensor of which reading the set takes the classes to be. */
+/* The tensor of which reading the set takes the classes to be, whatever else it reads; NULL: that depends. */
 static const char *label_of(const leat_plan *plan)
 {
     const leat_tensor_info *tensor;
-    const char *only = "label";
+    const char *label = NULL, *only = NULL;
     int n = 0;
+    bool has_label = false;
     for (int32_t t = 0; (tensor = leat_plan_tensor(plan, t)); t++) {
-        if (tensor->shape.dtype == LEAT_F32 || is_bytes(&tensor->shape))
-            continue;
-        if (!strcmp(tensor->name, "label"))
+        const bool is_int64 = tensor->shape.dtype != LEAT_F32 && !is_bytes(&tensor->shape);
+        const bool is_label = !strcmp(tensor->name, "label");
+        if (is_int64 && !strcmp(tensor->name, "image/class/label"))
             return tensor->name;
-        only = n++ ? NULL : tensor->name;
+        label = is_int64 && is_label ? tensor->name : label;
+        has_label |= is_label;
+        only = is_int64 && n++ == 0 ? tensor->name : only;
     }
-    return only;
+    return label ? label : n == 0 ? "label" : n == 1 && !has_label ? only : NULL;
 }
 
 /* The names of the source's classes, if reading the set then gives them again as those of the same tensor. */
@@ -317,7 +320,7 @@ static int label(struct job *job, leat_error *err)
         names[i] = leat_plan_class(job->plan, i);
     if (!n && leat_plan_class(job->plan, 0))
         leat_record_shards_say_no_labels(
-            "they are not those of `label`, nor of the only int64 one");
+            "they are not those of `image/class/label` or `label`, nor of the only int64 one");
     const int rc =
         leat_record_shards_label(&job->shards, names, n && names[0] ? (size_t)n : 0, err);
     free(names);

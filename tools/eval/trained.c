@@ -152,13 +152,17 @@ static int names_of_source(leat_trained *t, const char *section, leat_error *err
     char text[LEAT_OPTION_STRING_MAX], target[LEAT_OPTION_STRING_MAX];
     leat_setup_target(t->config, target);
     const bool is_label = !strcmp(target, "label"); /* folders and files of labels name no other */
+    const bool other_key =
+        (get_source(t->config, section, "tfrecord", ".features.label.key", text) ||
+         get_source(t->config, section, "tfrecord", ".features.label", text)) &&
+        *text != '{' && strcmp(text, "label") != 0 && strcmp(text, "image/class/label") != 0;
     if (get_source(t->config, section, "images", ".class_from", text))
         return LEAT_OK;
     if (get_source(t->config, section, "images", ".path", text) ||
         get_source(t->config, section, "images", "", text))
         return is_label ? list_folders(t, text, err) : LEAT_OK;
     if (find_records(t->config, section, text))
-        return is_label ? read_beside(t, text, err) : LEAT_OK;
+        return is_label && !other_key ? read_beside(t, text, err) : LEAT_OK;
     return list_csv_classes(t, section, err);
 }
 

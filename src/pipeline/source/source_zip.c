@@ -140,10 +140,11 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_child_count(child, whole);
     leat_nested_mean_add(child, 1, whole);
-    if (!whole->n_classes) {
+    const char *const feature = leat_source_class_feature(child->source);
+    if (!whole->n_classes && *feature) {
         whole->n_classes = child->source->n_classes;
         whole->class_names = child->source->class_names;
-        whole->class_feature = leat_source_class_feature(child->source);
+        whole->class_feature = feature;
     }
     return add_features(children, i, whole, err);
 }

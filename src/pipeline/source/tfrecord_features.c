@@ -424,7 +424,8 @@ static int find_label(leat_tfrecord_features *f, const uint8_t *example, size_t 
     }
     f->base->class_feature = found.kind == LEAT_FEATURE_INT64 ? "" : NULL;
     for (int32_t i = 0; f->base->class_feature && i < f->base->n_features; i++)
-        if (!strcmp(f->wanted[i].key, labels[k - 1]))
+        if (!strcmp(f->wanted[i].key, labels[k - 1]) &&
+            (!*f->base->class_feature || !strcmp(f->base->features[i].name, "label")))
             f->base->class_feature = f->base->features[i].name;
     return LEAT_OK;
 }

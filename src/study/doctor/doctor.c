@@ -119,7 +119,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
                           &change);
     rc = open_variant(d, &d->other, &change, &d->has_other, err);
     change = (leat_doctor_suggestion){ .n_set = 1, .set = { "train.sync_every=0" } };
-    if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host)
+    if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host && !d->arm.step_ns)
         rc = open_variant(d, &d->waitless, &change, &d->has_waitless, err);
     return rc;
 }

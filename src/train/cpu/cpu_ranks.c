@@ -81,7 +81,7 @@ static void sum_own(leat_net *net, int32_t thread, size_t from)
                   net->scratch[thread].floats);
 }
 
-/* To the sum over several batches, which a batch that fails leaves as it is. */
+/* To the sum over several batches, which a batch that failed before leaves as it is. */
 static void accumulate(leat_net *net, size_t at, size_t n)
 {
     const float *const from = net->grads[net->first] + at;

@@ -153,6 +153,8 @@ TEST(classes_are_those_of_one_feature)
         { "c-*", "cls: {key: image/class/label}, y: {}", "cls", 2 },
         { "c-*", "cls: {key: image/class/label}, y: {}", "y", 0 },
         { "c-*", "y: {}", "y", 0 }, /* the label is not read */
+        { "c-*", "label: {key: image/class/label}, b: {key: image/class/label}", "label", 2 },
+        { "c-*", "a: {key: image/class/label}, b: {key: image/class/label}", "a", 2 },
         { "c-*", "label: {key: y}", "label", 0 },
         { "a-*", "n: {key: id}", "n", 3 },
         { "a-*", "n: {key: id}, m: {key: id}", "n", 0 },
@@ -162,7 +164,7 @@ TEST(classes_are_those_of_one_feature)
         { "a-*", "label: {key: x}", "label", 3 },
         { "a-*",
           "n: {key: id}, m: {key: id}}}}, {tfrecord: {files: [$], features: {label: {key: id}",
-          "label", 0 },
+          "label", 2 },
     };
     leat_format_error why;
     record_writer to = open_records(in_folder("c-00000-of-00001.tfrecord"));
