@@ -31,16 +31,40 @@ static int open_plan(const char *path, const char *ops, int batch, int prefetch,
     return rc;
 }
 
-/* Labels must agree; pixels are counted. */
-static bool add(const uint8_t *want, const uint8_t *got, size_t n_pixels, size_t n, gpu_pixels *t)
+enum { OTHER_PICTURE = 10 };
+
+static void add_row(const uint8_t *want, const uint8_t *got, size_t n, const leat_batch *batch,
+                    int64_t row, gpu_pixels *t)
 {
-    for (size_t i = 0; i < n_pixels; i++) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
         const int d = abs(want[i] - got[i]);
-        t->values++;
         t->differing += d > 0;
-        t->sum += (uint64_t)d;
+        sum += (uint64_t)d;
         t->most = d > t->most ? d : t->most;
     }
+    t->rows++;
+    t->values += (int64_t)n;
+    t->sum += sum;
+    if (sum <= OTHER_PICTURE * n || t->other_rows++)
+        return;
+    const leat_view label = leat_batch_tensor(batch, 1);
+    snprintf(t->first, sizeof t->first, "record %lld, row %lld of batch %lld, by %.1f",
+             (long long)((const int64_t *)label.data)[row], (long long)row,
+             (long long)leat_batch_get_info(batch)->number, (double)sum / (double)n);
+}
+
+/* Labels must agree; pixels are counted. */
+static bool add(const uint8_t *want, const uint8_t *got, const leat_batch *batch, size_t n,
+                gpu_pixels *t)
+{
+    const leat_view image = leat_batch_tensor(batch, 0);
+    const size_t n_pixels = (size_t)leat_shape_bytes(&image.shape);
+    const int64_t rows = leat_batch_get_info(batch)->rows;
+    const size_t row_bytes = n_pixels / (size_t)rows;
+    for (int64_t row = 0; row < rows; row++)
+        add_row(want + (size_t)row * row_bytes, got + (size_t)row * row_bytes, row_bytes, batch, row,
+                t);
     return !memcmp(want + n_pixels, got + n_pixels, n - n_pixels);
 }
 
@@ -57,7 +81,7 @@ int gpu_compare_pixels(gpu_run *run, const leat_plan *host_plan, const leat_plan
         rc = leat_loader_open(gpu_plan, &o, &gpu, err);
     while (rc >= 0) {
         leat_batch *a, *b;
-        size_t n_want, n_got, n_pixels;
+        size_t n_want, n_got;
         rc = leat_loader_next(host, &a, err);
         const int rc_gpu = leat_loader_next(gpu, &b, rc == LEAT_E_END ? NULL : err);
         if (rc < 0 || rc_gpu < 0) {
@@ -66,11 +90,9 @@ int gpu_compare_pixels(gpu_run *run, const leat_plan *host_plan, const leat_plan
             rc = rc < 0 ? rc : rc_gpu;
             break;
         }
-        const leat_view image = leat_batch_tensor(a, 0);
-        n_pixels = (size_t)leat_shape_bytes(&image.shape);
         gpu_fetch(run, a, host_plan, false, stream, want, &n_want, err);
         rc = gpu_fetch(run, b, gpu_plan, true, stream, got, &n_got, err);
-        if (rc >= 0 && (n_want != n_got || !add(want, got, n_pixels, n_want, t)))
+        if (rc >= 0 && (n_want != n_got || !add(want, got, a, n_want, t)))
             rc = leat_fail(err, LEAT_E_DATA, "batch %lld has other rows",
                            (long long)leat_batch_get_info(b)->number);
         leat_batch_release(a);
@@ -146,6 +168,10 @@ gpu_verdict gpu_case_decode(gpu_run *run)
     gpu_keep(run, "mean_difference", mean, "of 255");
     gpu_keep(run, "most_difference", t.most, "of 255");
     gpu_keep(run, "values_that_differ", 100 * (double)t.differing / (double)t.values, "%");
+    gpu_keep(run, "other_pictures", (double)t.other_rows, "rows");
+    if (t.other_rows)
+        return gpu_say(run, GPU_FAILED, "%lld of %lld rows are other pictures; the first: %s",
+                       (long long)t.other_rows, (long long)t.rows, t.first);
     return gpu_say(run, mean <= 3 ? GPU_PASSED : GPU_FAILED,
                    "%lld batches of %d pictures: pixels differ from the CPU's by %.3f of 255 (3 is "
                    "allowed), at most %d, %.1f %% of them",

@@ -66,6 +66,8 @@ typedef struct gpu_pixels {
     int64_t batches, values, differing;
     uint64_t sum; /* of the differences */
     int most;
+    int64_t rows, other_rows; /* that are other pictures: they differ by 10 of 255 on average */
+    char first[100];          /* of those */
 } gpu_pixels;
 /* Two epochs of two loaders side by side, on the host and on the device. The first tensor's values are
  * bytes, whose differences are counted; all others must be the same. */
