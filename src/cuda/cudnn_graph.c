@@ -172,8 +172,6 @@ static leat_cudnn_plan *cached_plan(search *s)
     char name[256], version[VERSION_TEXT];
     size_t n = 0;
     leat_cudnn_build b = { .api = s->target->api };
-    if (!s->target->cache_path)
-        return NULL;
     leat_gpu_lib_spec_text(s->spec, name, sizeof name);
     version_text(s->target, version);
     char *const text = leat_plan_cache_load(s->target->cache_path, name, version, &n);
@@ -192,7 +190,7 @@ void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_s
 {
     char name[256], version[VERSION_TEXT];
     int64_t n = 0;
-    if (!target->cache_path || plan->was_cached)
+    if (plan->was_cached)
         return;
     if (plan->api->cudnnBackendGetAttribute(plan->engine->plan,
                                             CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,

@@ -20,7 +20,7 @@ typedef struct leat_cudnn_target {
     void *handle;           /* of cuDNN, on the device */
     void *properties;       /* leat_cudnn_properties() */
     const char *device;     /* one line that tells devices apart whose plans differ */
-    const char *cache_path; /* folder of plans from earlier runs; NULL: none */
+    const char *cache_path; /* folder of plans from earlier runs; NULL: of this process */
 } leat_cudnn_target;
 
 /* Describes a device by cuDNN's JSON text; NULL: cuDNN does not accept it. */
@@ -41,7 +41,7 @@ void leat_cudnn_plans_ahead(const leat_cudnn_target *targets, int n_targets, int
 /* Returns the plan of an earlier run, or NULL. */
 leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
                                         const leat_gpu_lib_spec *spec);
-/* Stores a plan that was chosen among several as the one of its spec. Nothing happens without a cache. */
+/* Stores a plan that was chosen among several as the one of its spec. */
 void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec,
                            const leat_cudnn_plan *plan);
 size_t leat_cudnn_plan_workspace(const leat_cudnn_plan *plan);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_cache.c: reads and writes files of the cache; see plan_cache.h. A file is
+ * plan_cache.c: see plan_cache.h. A file is
  *     leat-plan 1 DIGEST\n NAME \n VERSION \n TEXT
  * without the spaces around the line ends. DIGEST: 16 hex digits, FNV-1a of all behind its line. */
 #include "plan_cache.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,61 @@
 #include <unistd.h>
 
 enum { HEAD = sizeof "leat-plan 1 0123456789abcdef\n" - 1, MOST = 64 << 20 };
+
+/* --- in memory --------------------------------------------------------------------------------- */
+
+typedef struct kept {
+    struct kept *next;
+    size_t n, n_key; /* bytes of the text and, before it, of the key with its 0 */
+    char bytes[];
+} kept;
+
+static struct {
+    pthread_mutex_t lock;
+    kept *first;
+    size_t bytes;
+} memory = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const kept *find_locked(const char *key)
+{
+    const kept *k = memory.first;
+    while (k && strcmp(k->bytes, key) != 0)
+        k = k->next;
+    return k;
+}
+
+static char *load_kept(const char *key, size_t *n)
+{
+    char *text = NULL;
+    pthread_mutex_lock(&memory.lock);
+    const kept *const k = find_locked(key);
+    if (k && (text = malloc(k->n + 1))) {
+        memcpy(text, k->bytes + k->n_key, k->n);
+        text[*n = k->n] = 0;
+    }
+    pthread_mutex_unlock(&memory.lock);
+    return text;
+}
+
+static bool store_kept(const char *key, const char *text, size_t n)
+{
+    const size_t n_key = strlen(key) + 1, size = sizeof(kept) + n_key + n;
+    bool good = false;
+    pthread_mutex_lock(&memory.lock);
+    kept *const k = memory.bytes + size <= MOST && !find_locked(key) ? malloc(size) : NULL;
+    if (k) {
+        *k = (kept){ memory.first, n, n_key };
+        memcpy(k->bytes, key, n_key);
+        memcpy(k->bytes + n_key, text, n);
+        memory.first = k;
+        memory.bytes += size;
+        good = true;
+    }
+    pthread_mutex_unlock(&memory.lock);
+    return good;
+}
+
+/* --- on disk ----------------------------------------------------------------------------------- */
 
 static uint64_t digest(const char *bytes, size_t n)
 {
@@ -83,6 +139,10 @@ char *leat_plan_cache_load(const char *folder, const char *name, const char *ver
 {
     char path[4096];
     const char *text = NULL;
+    if (!folder) {
+        snprintf(path, sizeof path, "%s\n%s", name, version);
+        return load_kept(path, n);
+    }
     char *const bytes = path_of(path, sizeof path, folder, name, "") ? read_file(path, n) : NULL;
     if (!bytes || !leat_plan_cache_parse(bytes, *n, name, version, &text, n)) {
         free(bytes);
@@ -98,6 +158,10 @@ bool leat_plan_cache_store(const char *folder, const char *name, const char *ver
 {
     char path[4096], next[4096], head[HEAD + 1];
     const size_t size = strlen(name) + strlen(version) + 2 + n;
+    if (!folder) {
+        snprintf(path, sizeof path, "%s\n%s", name, version);
+        return store_kept(path, text, n);
+    }
     if (!path_of(path, sizeof path, folder, name, "") ||
         !path_of(next, sizeof next, folder, name, ".XXXXXX"))
         return false;

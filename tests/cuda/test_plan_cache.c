@@ -19,6 +19,26 @@ TEST(a_text_is_kept)
     assert_false(leat_plan_cache_store(in_folder("no/such"), "conv", "9.1", "plan", 4));
 }
 
+TEST(a_text_is_kept_in_memory)
+{
+    size_t n;
+    char *const large = calloc(1, 64 << 20);
+    assert_non_null(large);
+    assert_null(leat_plan_cache_load(NULL, "conv", "9.1", &n));
+    assert_true(leat_plan_cache_store(NULL, "conv", "9.1", "plan", 4));
+    assert_true(leat_plan_cache_store(NULL, "conv", "9.2", "other", 5));
+    assert_false(leat_plan_cache_store(NULL, "conv", "9.3", large, 64 << 20));
+    free(large);
+    for (int i = 0; i < 2; i++) {
+        char *const text = leat_plan_cache_load(NULL, "conv", i ? "9.2" : "9.1", &n);
+        assert_non_null(text);
+        assert_string_equal(text, i ? "other" : "plan");
+        assert_int_equal(n, strlen(text));
+        free(text);
+    }
+    assert_null(leat_plan_cache_load(NULL, "con", "v\n9.1", &n));
+}
+
 /* Plants links at the name of the file, and at that name with the number of this process. */
 TEST(planted_links_are_not_followed)
 {
