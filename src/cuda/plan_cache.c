@@ -46,7 +46,7 @@ static char *load_kept(const char *key, size_t *n)
     const kept *const k = find_locked(key);
     if (k && (text = malloc(k->n + 1))) {
         memcpy(text, k->bytes + k->n_key, k->n);
-        text[*n = k->n] = 0;
+        text[ *n = k->n] = 0;
     }
     pthread_mutex_unlock(&memory.lock);
     return text;

@@ -33,7 +33,7 @@ static int open_plan(const char *path, const char *ops, int batch, int prefetch,
 
 enum { OTHER_PICTURE = 10 };
 
-static void add_row(const uint8_t *want, const uint8_t *got, size_t n, const leat_batch *batch,
+static void add_row(const uint8_t *want, const uint8_t *got, size_t n, leat_batch *batch,
                     int64_t row, gpu_pixels *t)
 {
     uint64_t sum = 0;
@@ -55,16 +55,15 @@ static void add_row(const uint8_t *want, const uint8_t *got, size_t n, const lea
 }
 
 /* Labels must agree; pixels are counted. */
-static bool add(const uint8_t *want, const uint8_t *got, const leat_batch *batch, size_t n,
-                gpu_pixels *t)
+static bool add(const uint8_t *want, const uint8_t *got, leat_batch *batch, size_t n, gpu_pixels *t)
 {
     const leat_view image = leat_batch_tensor(batch, 0);
     const size_t n_pixels = (size_t)leat_shape_bytes(&image.shape);
     const int64_t rows = leat_batch_get_info(batch)->rows;
     const size_t row_bytes = n_pixels / (size_t)rows;
     for (int64_t row = 0; row < rows; row++)
-        add_row(want + (size_t)row * row_bytes, got + (size_t)row * row_bytes, row_bytes, batch, row,
-                t);
+        add_row(want + (size_t)row * row_bytes, got + (size_t)row * row_bytes, row_bytes, batch,
+                row, t);
     return !memcmp(want + n_pixels, got + n_pixels, n - n_pixels);
 }
 
@@ -155,9 +154,14 @@ gpu_verdict gpu_case_decode(gpu_run *run)
     what.cmyk = true;
     if (rc >= 0)
         rc = gpu_jpegs_write(&what, paths[1], &err);
-    for (int i = 0; i < 10 && rc >= 0; i++)
+    for (int i = 0; i < 10 && rc >= 0; i++) {
+        const int64_t before = t.other_rows;
         rc = one(run, paths[strstr(ops[i % 5], "channels: 1") == NULL], ops[i % 5], i % 2 ? 64 : 17,
                  i % 4, &t, &err);
+        if (t.other_rows > before)
+            gpu_note("%lld rows are other pictures with %s, prefetch %d",
+                     (long long)(t.other_rows - before), ops[i % 5], i % 4);
+    }
     gpu_jpegs_remove(paths[0]);
     gpu_jpegs_remove(paths[1]);
     if (rc == LEAT_E_UNSUPPORTED)

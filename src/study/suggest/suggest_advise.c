@@ -234,6 +234,35 @@ void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place
     memcpy(s->set, place->change.set, sizeof s->set);
 }
 
+static const char *why_not_tried(const leat_doctor_result *out)
+{
+    return out->no_trials   ? "--quick tries no changes"
+           : out->n_no_time ? "no time (--seconds)"
+                            : "it cannot be tried here";
+}
+
+/* Workers on all cores that nobody else uses, where that was not tried. */
+static void advise_workers(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    const leat_facts *const f = about->facts;
+    const double cores = leat_forecast_cores(f), times = cores / f->threads;
+    leat_doctor_suggestion s = { .n_set = 1, .title = "Let all cores make batches" };
+    snprintf(s.set[0], sizeof s.set[0], "engine.threads=%d", (int)f->cores);
+    leat_facts *const after = calloc(2, sizeof *after);
+    if (after && times > 1 && !leat_suggest_is_listed(&s, out)) {
+        after[0] = after[1] = *f;
+        after[0].loader.value *= times;
+        after[1].loader.value *= (1 + times) / 2; /* cores may share caches and units */
+        const double now = leat_forecast_of(f).predicted;
+        const double value =
+            leat_facts_ns(f, f->run.value) * leat_forecast_of(after).predicted / now;
+        snprintf(s.why, sizeof s.why, "there are fewer workers than cores, and they compute");
+        if (now > 0 && advise(f, range_of(f, value, &after[0], &after[1]), why_not_tried(out), &s))
+            leat_suggest_insert(&s, out);
+    }
+    free(after);
+}
+
 static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
 {
     leat_suggest_place place;
@@ -249,9 +278,7 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         return; /* pixels are more bytes to wait for, and to make them decodes all once */
     const char *const why = !placed ? "it needs other files"
                             : leat_suggest_cache_fills(f, &place)
-                                ? out->no_trials   ? "--quick tries no changes"
-                                  : out->n_no_time ? "no time (--seconds)"
-                                                   : "it cannot be tried here"
+                                ? why_not_tried(out)
                                 : "a pass over the data takes long";
     const double share = placed ? place.share : 1;
     const bool parted =
@@ -304,6 +331,8 @@ void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *ou
     const bool input = v->kind == LEAT_VERDICT_INPUT_BOUND || v->also == LEAT_VERDICT_INPUT_BOUND;
     if (f->run.value <= 0 || !(input || v->kind == LEAT_VERDICT_SHARED_CORES))
         return;
+    if (input && !leat_diagnose_waits(f) && v->cause != LEAT_CAUSE_STORAGE)
+        advise_workers(about, out);
     if (!leat_diagnose_waits(f) || v->cause == LEAT_CAUSE_STORAGE)
         advise_cache(about, out);
     if (input && v->cause == LEAT_CAUSE_CPU_SATURATED)
