@@ -414,6 +414,25 @@ int cuda_fake_work(void *stream, void (*fn)(void *), void *arg)
     pthread_mutex_unlock(&fake.lock);
     return (int)rc;
 }
+/* It becomes the first that the stream has not begun. */
+static int fake_work_ahead(void *given, void (*fn)(void *), void *arg)
+{
+    cudaStream_t const stream = given;
+    const int rc = cuda_fake_work(stream, fn, arg);
+    pthread_mutex_lock(&fake.lock);
+    op *last = rc == 0 ? stream->first : NULL, *before = NULL;
+    for (; last && last != stream->last; last = last->next)
+        before = last;
+    if (before && last->arg == arg && (before != stream->first || !stream->running)) {
+        before->next = NULL;
+        stream->last = before;
+        op **const to = stream->running ? &stream->first->next : &stream->first;
+        last->next = *to;
+        *to = last;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return rc;
+}
 static int fake_forgives(void)
 {
     pthread_mutex_lock(&fake.lock);
@@ -479,10 +498,10 @@ LEAT_API const cuda_fake_table *cuda_fake_get(void);
 const cuda_fake_table *cuda_fake_get(void)
 {
     static const cuda_fake_table table = {
-        fake_reset,    fake_set_memory, fake_set_gpus,       fake_set_driver, fake_fail_at,
-        fake_calls,    fake_lose,       fake_pause,          fake_live,       fake_violation,
-        fake_kernels,  fake_graphs,     cuda_fake_work,      fake_forgives,   fake_is_lost,
-        fake_contexts, fake_pending,    fake_others_capture, fake_allocates
+        fake_reset,   fake_set_memory, fake_set_gpus,  fake_set_driver,     fake_fail_at,
+        fake_calls,   fake_lose,       fake_pause,     fake_live,           fake_violation,
+        fake_kernels, fake_graphs,     cuda_fake_work, fake_work_ahead,     fake_forgives,
+        fake_is_lost, fake_contexts,   fake_pending,   fake_others_capture, fake_allocates
     };
     return &table;
 }

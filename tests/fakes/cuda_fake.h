@@ -36,6 +36,8 @@ typedef struct cuda_fake_table {
     /* Work of another fake library: fn(arg) is called when the stream comes to it. Returns a
      * cudaError_t. */
     int (*enqueue)(void *stream, void (*fn)(void *), void *arg);
+    /* The same, but it does not wait for what the stream has not begun yet. */
+    int (*enqueue_ahead)(void *stream, void (*fn)(void *), void *arg);
     /* Ending what work still uses is no violation: a call was made to fail, or the device is lost. */
     int (*forgives)(void);
     int (*is_lost)(void);

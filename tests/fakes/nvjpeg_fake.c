@@ -260,7 +260,8 @@ static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const
     }
     state->busy = true;
     pthread_mutex_unlock(&fake.lock); /* the fake GPU's thread may hold its own and want this one */
-    const int rc = fake.cuda->enqueue(stream, run, state);
+    const bool engine = state->handle->backend == NVJPEG_HARDWARE;
+    const int rc = (engine ? fake.cuda->enqueue_ahead : fake.cuda->enqueue)(stream, run, state);
     pthread_mutex_lock(&fake.lock);
     state->busy &= rc == 0;
     return rc == 0 ? NVJPEG_OK : NVJPEG_EXECUTION_FAILED;

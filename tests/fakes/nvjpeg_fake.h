@@ -4,7 +4,8 @@
  * makes of it. nvjpeg_fake.c becomes a shared library that the plugin opens by LEAT_NVJPEG. It decodes
  * with libjpeg-turbo, so its pixels are those of the CPU's way, which the real one's are not. Files are
  * looked at when a call is made and read again when the stream comes to it: one that is overwritten
- * too early shows. Every wrong use is a violation; any call can be made to fail. */
+ * too early shows. The JPEG engine runs ahead of its stream, as an H200's did. Every wrong use is a violation; any call can
+ * be made to fail. */
 #ifndef NVJPEG_FAKE_H
 #define NVJPEG_FAKE_H
 
