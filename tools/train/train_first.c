@@ -119,7 +119,7 @@ void leat_train_first_end(leat_train_run *t, double time)
     take_span(t, time, ++f->n_later, &f->later);
 }
 
-/* Divides what the loop waited longer for batches by what the workers did longer. */
+/* Divides what the loop waited longer for batches by what the workers did longer; if it waited less, that is in the rest. */
 static void divide_wait(const leat_train_first *f, double s[N_PARTS])
 {
     double all = 0;
@@ -136,7 +136,7 @@ static void divide_wait(const leat_train_first *f, double s[N_PARTS])
     for (int i = READ; i <= CORE; i++)
         all += s[i] = fmax(s[i], 0);
     for (int i = READ; i <= CORE; i++)
-        s[i] *= all > 0 ? (f->first.wait - f->later.wait) / all : 0;
+        s[i] *= all > 0 ? fmax(f->first.wait - f->later.wait, 0) / all : 0;
 }
 
 /* Seconds of the first epoch over the mean of later ones. False: it was not longer than each of them. */
