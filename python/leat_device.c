@@ -74,11 +74,14 @@ int leat_py_streams_add(leat_py_streams *s, leat_py_device *d, leat_batch *batch
         return -1;
     }
     rc = leat_stream_wrap(d->device, (void *)(uintptr_t)native, &stream, &err);
-    if (rc == LEAT_OK && (rc = leat_batch_wait_on(batch, stream)) < 0) {
+    /* Of another device it could wait for the batch, but the batch's memory not for it. */
+    if (rc == LEAT_OK && ((rc = leat_batch_wait_on(batch, stream)) < 0 ||
+                          (s->n && (rc = leat_stream_follow(stream, stream)) < 0))) {
         leat_stream_unwrap(&stream);
         err = (leat_error){ .code = rc,
                             .record = -1,
-                            .message = "the stream cannot wait for the batch" };
+                            .message = "the stream and the batch cannot wait for each other: is it "
+                                       "a stream of another device?" };
     }
     if (rc < 0) {
         leat_py_raise(&err);

@@ -8,9 +8,10 @@
  * has completed. So there are TURNS states, each with an event. A round waits for the event of its state,
  * which has completed by then unless the GPU is far behind.
  *
- * The JPEG engine needs a stream whose work is done: it overwrites pictures that kernels have not read yet. On an H200 that
- * other programs used, too, 5 to 10 of 1,200 rows were other pictures, and none with a wait. So a round with files for the
- * engine examines them, and then waits for its stream. */
+ * The JPEG engine needs a stream whose work is done: it writes when it is called, and so over pictures that kernels have not
+ * read yet. On an H200 that other programs used, too, 5 to 10 of 1,200 rows were other pictures, and none with a wait of the host; so
+ * it was on an H100 (github.com/meta-pytorch/torchcodec/pull/1634), where no wait of another stream helped. A round with files
+ * for the engine examines them, and then waits for its stream. */
 
 #include <stdlib.h>
 
@@ -201,6 +202,13 @@ static int collect(const leat_gpu_pictures *p, turn *t, cudaStream_t stream,
     return rc;
 }
 
+/* Asleep: it may last as long as a training step. */
+static int wait_for_stream(const leat_gpu_pictures *p, cudaEvent_t event, cudaStream_t stream)
+{
+    const int rc = leat_gpu_code(p->gpu, cudaEventRecord(event, stream), "marking a stream");
+    return rc < 0 ? rc : leat_gpu_code(p->gpu, cudaEventSynchronize(event), "waiting for pictures");
+}
+
 int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu_decoding *work)
 {
     turn *const t = &p->turns[p->next];
@@ -209,7 +217,7 @@ int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu
     if (rc == LEAT_OK)
         rc = collect(p, t, stream, work);
     if (rc == LEAT_OK && t->calls[LEAT_GPU_HARDWARE].n)
-        rc = leat_gpu_code(p->gpu, cudaStreamSynchronize(stream), "waiting for pictures");
+        rc = wait_for_stream(p, t->done, stream);
     for (int way = 0; way < LEAT_GPU_WAYS && rc == LEAT_OK; way++)
         rc = leat_gpu_codec_decode(&p->codec, t->calls, way, stream, &work->bad_row);
     if (rc < 0) {

@@ -85,12 +85,15 @@ int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err)
         return rc;
     if (net->workspace)
         leat_gpu_device_free(&net->gpu->base, net->workspace);
-    net->device_bytes -= net->workspace_bytes;
-    net->workspace_bytes = 0;
-    if (!(net->workspace = allocate(net, bytes, "workspace of the libraries", err)))
-        return LEAT_E_NOMEM;
-    net->workspace_bytes = bytes;
-    return LEAT_OK;
+    const size_t before = net->workspace_bytes;
+    net->device_bytes -= before;
+    net->workspace = allocate(net, bytes, "workspace of the libraries", err);
+    net->workspace_bytes = net->workspace ? bytes : 0;
+    if (net->workspace)
+        return LEAT_OK;
+    if (before && (net->workspace = allocate(net, before, "workspace of the libraries", NULL)))
+        net->workspace_bytes = before; /* older plans run on */
+    return LEAT_E_NOMEM;
 }
 
 /* --- packed copies --------------------------------------------------------------------------- */

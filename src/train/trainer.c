@@ -47,6 +47,7 @@ static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flig
         return;
     const leat_step_times *before =
         trainer->n_done ? &trainer->times[(trainer->n_done - 1) % LEAT_TRAINER_TIMES_KEPT] : NULL;
+    table_of(trainer)->event_sync(flight->copied); /* of another stream than the step's end */
     t->copy_end_ns = table_of(trainer)->event_ns(flight->copied);
     t->copy_start_ns =
         before && before->copy_end_ns > flight->sent_ns ? before->copy_end_ns : flight->sent_ns;

@@ -111,12 +111,15 @@ sanitized() {
         has "$out" "^$name +$2"
     done
     has "$out" '^cifar10 +not run: --data names no folder$'
+    has "$out" '^crowd: order +passed '
 }
 sanitized 'exec "$@"' 'passed$' 0
 sanitized '"$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
 sanitized '"$@"; exit 9' 'failed: see ' 1
 sanitized 'LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: order: not run: ' 0
 sanitized 'exit 0' 'failed: see ' 1
+CUDA_FAKE_AT=150:abort gpu 1 follow-up
+has "$out" '^crowd: order +failed '
 [ -s "$res/follow-up.log" ] && [ ! -e "$res/part" ]
 has "$out" '^leat compare .*resnet50.yaml .*prefetch.batches=0,2 --device cuda:0'
 has "$out" '^prefetch +passed$'

@@ -220,6 +220,8 @@ int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
         rc = device->table->event_record(batch->buffer->consumed, stream);
     else if (rc >= 0 && stream) /* the memory of a copy is freed, not used again */
         rc = stream->device->table->stream_sync(stream, NULL);
+    if (device && rc < 0 && !batch->info.is_copy) /* nothing marks the end of what reads it */
+        device->table->stream_sync(stream, NULL);
     if (batch)
         give_back(batch, device && rc >= 0);
     return rc;

@@ -245,7 +245,7 @@ static const char *why_not_tried(const leat_doctor_result *out)
 static void advise_workers(const leat_suggest_about *about, leat_doctor_result *out)
 {
     const leat_facts *const f = about->facts;
-    const double cores = leat_forecast_cores(f), times = cores / f->threads;
+    const double times = f->threads > 0 ? leat_forecast_cores(f) / f->threads : 1;
     leat_doctor_suggestion s = { .n_set = 1, .title = "Let all cores make batches" };
     snprintf(s.set[0], sizeof s.set[0], "engine.threads=%d", (int)f->cores);
     leat_facts *const after = calloc(2, sizeof *after);
@@ -331,7 +331,7 @@ void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *ou
     const bool input = v->kind == LEAT_VERDICT_INPUT_BOUND || v->also == LEAT_VERDICT_INPUT_BOUND;
     if (f->run.value <= 0 || !(input || v->kind == LEAT_VERDICT_SHARED_CORES))
         return;
-    if (input && !leat_diagnose_waits(f) && v->cause != LEAT_CAUSE_STORAGE)
+    if (input && f->overlaps && v->cause == LEAT_CAUSE_SERIAL)
         advise_workers(about, out);
     if (!leat_diagnose_waits(f) || v->cause == LEAT_CAUSE_STORAGE)
         advise_cache(about, out);
