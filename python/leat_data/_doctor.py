@@ -222,7 +222,8 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         if run.is_done(n, seconds, asked):
             _wait_for(result)
             asked = _time.perf_counter_ns()
-            never_waits = asked - run.at >= seconds * 1e9 and run.wait < _COUNTS * (asked - run.at - run.left_out)
+            took = asked - run.at - run.left_out
+            never_waits = took >= 2e9 * seconds and run.wait < _COUNTS * took
             if run.steps % passes.burst == 0 or never_waits:
                 return run.end()
         batch = None
@@ -260,7 +261,8 @@ def _timed(passes):
 
 def _some(n, seconds, what):
     """What n calls return, at least one, and fewer if they take too many seconds."""
-    out, end = [what()], _time.perf_counter() + seconds
+    end = _time.perf_counter() + seconds
+    out = [what()]
     while len(out) < n and _time.perf_counter() < end:
         out.append(what())
     return out
@@ -579,18 +581,19 @@ class _Doctor:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
 
     def take_turns(self):
-        budget = 0.5 * self.seconds_given / (3 * _ROUNDS)
+        depth, budget = self.facts.depth, 0.5 * self.seconds_given / (3 * _ROUNDS)
         rounds = _ROUNDS if budget >= _LEAST_STEPS * self.first_step_s else _LEAST_ROUNDS
         n = n_step = max(_LEAST_STEPS, min(2000, int(budget / max(self.first_step_s, 1e-6))))
+        settle = 2 if rounds == _ROUNDS else min(1, depth)
         keep, took = max(0.0, self.left - 0.6 * self.seconds_given), 0.0
         for i in range(rounds):
-            # the first three may take what is left, later ones leave some of it for trials
-            if i and took > self.left - (keep if i >= 3 else 0):
+            # the first three may take all the time, later ones leave some for trials
+            if i and took > (self.left - keep if i >= 3 else self.passes.limit - _time.perf_counter()):
                 break
             self.say(f"round {i + 1} of {rounds}")
             at = _time.perf_counter()
-            loader = _run_loader(self.passes, budget, self.facts.depth, self.kept.see)
-            whole = _run_loop(self.passes, self.step, n, 1 if rounds < _ROUNDS else 2, budget)
+            loader = _run_loader(self.passes, budget, depth, self.kept.see)
+            whole = _run_loop(self.passes, self.step, n, settle, budget)
             wholes = [r[0] for r in self.rounds] + [whole]
             step = _run_step(self.step, self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes)))
             self.rounds.append((whole, loader, step))
@@ -623,7 +626,7 @@ class _Doctor:
                 self.passes.drain(self.facts.depth)
                 as_it_is = _run_loop(self.passes, self.step, n, 2, budget)
                 passes.drain(other.num_workers * (other.prefetch_factor or 0))
-                after.append(_run_loop(passes, self.step, n, 2, budget))
+                after.append(_run_loop(passes, self.step, n, 2))  # whole bursts
                 before.append(as_it_is)
         except _OutOfTime:
             pass
