@@ -567,15 +567,15 @@ class _Doctor:
     def take_first_pass(self):
         """The rest of the first pass, if it is short, and as much of the second: what is paid once is not judged as steady."""
         passes, budget = self.passes, 0.2 * self.seconds_given
-        left = self.n_batches - passes.n_taken - passes.burst
-        if left < 1:
+        left = self.n_batches - passes.n_taken
+        if left < 1 or passes.starts[0] > budget:
             return
-        sample = _some(passes.burst, budget, lambda: _timed(passes))
-        if len(sample) < passes.burst or max(left * sum(sample) / len(sample) * 1e-9, passes.starts[0]) > budget:
-            return
-        first = _some(left, budget, lambda: _timed(passes))
-        if len(first) < left:
-            return
+        first, at = [], _time.perf_counter()
+        while len(first) < left:
+            first.append(_timed(passes))
+            took = _time.perf_counter() - at
+            if took > 0.2 * budget and took * left > budget * len(first):
+                return
         second = _some(min(left, self.n_batches - 1), budget, lambda: _timed(passes))
         if sum(second) > 0:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
