@@ -2,11 +2,16 @@
 """leat.doctor(): what limits a training loop, whatever loader and framework it has.
 
 DESIGN. Three kinds of runs take turns, so that all see the same machine: the loader alone, the loop as it is, and the step
-alone on one batch that is kept (where sizes differ, on a small and a large one). leat/observe.h makes the verdict from their times. A loader that prefetches has a full queue
-after a step alone, so its first batches are taken and not timed; the loop follows directly, with an empty queue. The wait for
-the first batch of a pass is no part of a run: it has a figure of its own.
+alone on one batch that is kept (where sizes differ, on a small and a large one). leat/observe.h makes the verdict from their
+times. A loader that prefetches has a full queue after a step alone, so its first batches are taken and not timed; the loop
+follows directly, with an empty queue. The wait for the first batch of a pass is no part of a run: it has a figure of its own.
+
+The workers of a DataLoader take turns, so their batches come in bursts, one of each worker: a run that waits ends after whole
+bursts, and of a pass the first burst is left out, as all of it is made during the wait for its first batch. Runs end by the
+clock; rounds and trials begin while there is time for them, and what is begun ends at a limit (_OutOfTime).
 """
 
+import math as _math
 import sys as _sys
 import time as _time
 import warnings as _warnings
@@ -18,6 +23,9 @@ _ROUNDS = 6
 _LEAST_ROUNDS = 4  # of slow steps
 _TRY_ROUNDS = 3
 _LEAST_STEPS = 2
+_MOST_STEPS = 5000
+_SLOW_S = 0.05  # who waits so long for a batch has found no other one ready
+_LIMIT = 1.15  # of the seconds given
 _COUNTS = 0.03  # a gain below it is none
 _ENOUGH_WORKERS = 32
 
@@ -29,13 +37,14 @@ class _Facts:
     """What can be known of a loader without running it."""
 
     def __init__(self, loader):
-        self.kind, self.workers, self.depth, self.overlaps = "other", -1, None, None
+        self.kind, self.workers, self.depth, self.overlaps, self.burst = "other", -1, None, None, 1
         torch_data = _sys.modules.get("torch.utils.data")
         if torch_data and isinstance(loader, torch_data.DataLoader):
             self.kind = "DataLoader"
             self.workers = loader.num_workers
             self.overlaps = loader.num_workers > 0
             self.depth = loader.num_workers * (loader.prefetch_factor or 0)
+            self.burst = max(1, loader.num_workers)
         elif hasattr(loader, "plan") and hasattr(loader, "stats"):
             self.kind = "leat"
             stats = loader.stats()
@@ -50,30 +59,38 @@ def _quietly(fn, *args, **given):
         return fn(*args, **given)
 
 
-class _Passes:
-    """Batches without end, pass after pass. Counts the waits for the first batch of each."""
+class _OutOfTime(Exception):
+    pass
 
-    def __init__(self, loader, quiet=False):
-        self.loader, self.starts, self.n_taken = loader, [], 0
+
+class _Passes:
+    """Batches without end, pass after pass, until the time `limit`. Counts the waits for the first batch of each.
+
+    burst     so many batches are made at a time, and so while the first one of a pass is waited for"""
+
+    def __init__(self, loader, burst=1, limit=_math.inf, quiet=False):
+        self.loader, self.burst, self.limit, self.starts, self.n_taken = loader, burst, limit, [], 0
         self._quiet = quiet  # PyTorch warns of more workers than CPUs, which is what is tried
-        self._it, self._length = None, 0
+        self._it, self._length, self._all_usual = None, 0, False
 
     def next(self, at_end=None):
-        """A batch, and whether it is the first of a pass: its wait is not that of every batch. Where a pass is one batch,
-        it is.
+        """A batch, and whether it is of the first burst of a pass: its wait is not that of every batch. Where a pass is one
+        burst or less, it is.
 
-        at_end    called when a pass of several batches has ended and before the next one begins"""
+        at_end    called when a pass of several bursts has ended and before the next one begins"""
+        if self.starts and _time.perf_counter() > self.limit:
+            raise _OutOfTime
         if self._it is not None:
             try:
                 batch = next(self._it)
                 self._length += 1
                 self.n_taken += 1
-                return batch, False
+                return batch, self._length <= self.burst and not self._all_usual
             except StopIteration:
                 self._it = None
-                if at_end and self._length > 1:
+                if at_end and self._length > self.burst:
                     at_end()
-        usual = self._length == 1
+        self._all_usual = 0 < self._length <= self.burst
         at = _time.perf_counter()
         it = _quietly(iter, self.loader) if self._quiet else iter(self.loader)
         try:
@@ -85,10 +102,18 @@ class _Passes:
         self._it, self._length = it, 1
         self.starts.append(_time.perf_counter() - at)
         self.n_taken += 1
-        return batch, not usual
+        return batch, not self._all_usual
 
     def batch(self):
         return self.next()[0]
+
+    def drain(self, depth):
+        """Takes the batches that are ready, `depth` at most."""
+        for _ in range(depth):
+            at = _time.perf_counter()
+            _, is_first = self.next()
+            if not is_first and _time.perf_counter() - at > _SLOW_S:
+                return
 
 
 def _rows(batch):
@@ -156,17 +181,21 @@ class _Run:
         self.usage = _leat.usage()
         self.at = _time.perf_counter_ns()
 
+    def is_done(self, n, seconds, now_ns):
+        return self.steps >= n or self.steps >= _LEAST_STEPS and now_ns - self.at >= seconds * 1e9
+
     def end(self):
         wall = _time.perf_counter_ns() - self.at - self.left_out
         return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage())
 
 
-def _run_loader(passes, n, depth, see=_rows):
-    for _ in range(depth):
-        passes.batch()
+def _run_loader(passes, seconds, depth, see=_rows):
+    passes.drain(depth)
     run = _Run()
-    while run.steps < n:
+    while True:
         asked = _time.perf_counter_ns()
+        if run.is_done(_MOST_STEPS, seconds, asked) and run.steps % passes.burst == 0:
+            return run.end()
         batch = None  # a loader may copy what is held for long
         batch, is_first = passes.next()
         if is_first:
@@ -174,10 +203,10 @@ def _run_loader(passes, n, depth, see=_rows):
             continue
         run.rows += see(batch)
         run.steps += 1
-    return run.end()
 
 
-def _run_loop(passes, step, n, settle):
+def _run_loop(passes, step, n, settle, seconds=_math.inf):
+    """n steps, or fewer if they take too many seconds."""
     for _ in range(settle):
         _wait_for(step(passes.batch()))
     run = _Run()
@@ -188,21 +217,27 @@ def _run_loop(passes, step, n, settle):
         _wait_for(result)
         begun = _time.perf_counter_ns()
 
-    while run.steps < n:
+    while True:
         asked = _time.perf_counter_ns()
+        if run.is_done(n, seconds, asked):
+            _wait_for(result)
+            asked = _time.perf_counter_ns()
+            took = asked - run.at - run.left_out
+            never_waits = took >= 2e9 * seconds and run.wait < _COUNTS * took
+            if run.steps % passes.burst == 0 or never_waits:
+                return run.end()
         batch = None
         batch, is_first = passes.next(end_pass)
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time
             _wait_for(step(batch))
             run.left_out += _time.perf_counter_ns() - (begun or asked)
+            begun = None
             continue
         run.wait += ready - asked
         run.rows += _rows(batch)
         result = step(batch)
         run.steps += 1
-    _wait_for(result)
-    return run.end()
 
 
 def _run_step(step, turns):
@@ -224,15 +259,28 @@ def _timed(passes):
     return _time.perf_counter_ns() - at
 
 
-def _overlaps(passes):
-    """Whether batches are made while the loop does something else: then one is there after a pause."""
-    took = sorted(_timed(passes) for _ in range(15))[-8:]  # those that were ready are the quick ones
+def _some(n, seconds, what):
+    """What n calls return, at least one, and fewer if they take too many seconds."""
+    end = _time.perf_counter() + seconds
+    out = [what()]
+    while len(out) < n and _time.perf_counter() < end:
+        out.append(what())
+    return out
+
+
+def _overlaps(passes, seconds):
+    """Whether batches are made while the loop does something else: then one is there after a pause, or sooner."""
+    took = sorted(_some(15, seconds, lambda: _timed(passes)))
+    took = took[len(took) // 2:]  # those that were ready are the quick ones
     usual = took[len(took) // 2]
-    after = []
-    for _ in range(5):
-        _time.sleep(min(2.0, 2e-9 * usual))
-        after.append(_timed(passes))
-    return sorted(after)[2] < 0.5 * usual
+    pause = min(2e9, 2 * usual)
+
+    def after():
+        _time.sleep(pause * 1e-9)
+        return _timed(passes)
+
+    waits = sorted(_some(5, seconds, after))
+    return waits[len(waits) // 2] < usual - 0.5 * min(pause, usual)
 
 
 # --- changes --------------------------------------------------------------------------------------
@@ -365,7 +413,7 @@ class Diagnosis:
         self.start_ms, self.start_share, self.first_pass = d.start_ms, d.start_share, d.first_pass
         self.changes, self.seconds = d.changes, d.seconds
         self._facts = d.facts
-        self._on_host = d.on_host
+        self._on_host, self._n_rounds, self._longer = d.on_host, len(d.rounds), max(60.0, 3 * d.seconds_given)
 
     def __repr__(self):
         return f"<{self.verdict}{f' ({self.label})' if self.label else ''}, {self.severity}>"
@@ -376,6 +424,8 @@ class Diagnosis:
         if self.severity not in ("none", ""):
             head += f", {self.severity}"
         lines = [f"{head}: {self.sentence}", ""]
+        if not self._n_rounds:
+            return f"{lines[0]}\n\nmeasure again, longer (seconds={self._longer:g})"
         lines.append(f"  {'a step of the loop':<44} {_ms(self.measured_step_ms):>9}   {_rate_text(r['samples_per_s'])} samples/s")
         for c in r["capacities"]:
             if c["part"] in ("loader", "first_batch", "step", "shared") and c["step_ms"] > 0:
@@ -388,6 +438,8 @@ class Diagnosis:
                          f"{100 * self.start_share:.0f} % of a pass")
         if self.first_pass >= 1.5:
             lines.append(f"  The first pass took the loader {self.first_pass:.1f} times as long as the next ones.")
+        if self._n_rounds == 1:
+            lines.append("  There was time to measure each of these only once: give more seconds to be sure.")
         if r["cores_taken"] >= 0.05 * r["cores"]:
             lines.append(f"  Other programs used {r['cores_taken']:.1f} of {r['cores']} CPUs meanwhile.")
         if not self._on_host:
@@ -395,7 +447,7 @@ class Diagnosis:
         lines.append("")
         if not self.changes:
             lines.append("nothing to change" + (" in the loader" if self.verdict == "compute-bound" else
-                                                ": measure again, longer (seconds=60), on a quiet machine"
+                                                f": measure again, longer (seconds={self._longer:g}), on a quiet machine"
                                                 if self.verdict in ("inconclusive", "environment") else " was found"))
         for i, c in enumerate(self.changes, 1):
             lines.append(f"{i}. {c.text}: {100 * c.gain:+.0f} % samples/s{_how(c)}")
@@ -412,14 +464,26 @@ def _how(change):
     return ", predicted"
 
 
+# Where there was no time for one round.
+_NOTHING = {
+    "verdict": "inconclusive", "label": "too-few-steps", "severity": "none", "also": "", "sentence": "", "batch": 0.0,
+    "samples_per_s": 0.0, "measured_step_ms": 0.0, "predicted_step_ms": 0.0, "next_limit_step_ms": 0.0, "next_limit": "",
+    "cores_taken": 0.0, "cores": 0, "throttled": 0.0, "run_busy": 0.0, "capacities": [], "shares": []}
+
+
 class _Doctor:
     def __init__(self, loader, step, seconds, device, progress):
         self.loader, self.step, self.seconds_given = loader, step, seconds
+        self.began = _time.perf_counter()
         self.facts = _Facts(loader)
-        self.passes = _Passes(loader)
+        self.passes = _Passes(loader, self.facts.burst, self.began + _LIMIT * seconds)
         self.device, self.progress = device, progress
-        self.first_pass = 0.0
-        self.changes = []
+        try:
+            self.n_batches = len(self.loader)
+        except TypeError:
+            self.n_batches = 0
+        self.first_pass = self.first_step_s = 0.0
+        self.rounds, self.changes = [], []
 
     # What is measured ---------------------------------------------------------------------------
 
@@ -437,7 +501,7 @@ class _Doctor:
 
     @property
     def start_share(self):
-        if self.n_batches <= 0:
+        if self.n_batches <= 0 or not self.rounds:
             return 0.0
         start = max(0.0, self.start_ms - self.result["measured_step_ms"])
         return start / (start + self.n_batches * self.result["measured_step_ms"])
@@ -446,45 +510,52 @@ class _Doctor:
         if self.progress:
             self.progress(what)
 
+    @property
+    def left(self):
+        return self.seconds_given - (_time.perf_counter() - self.began)
+
     def measure(self):
-        began = _time.perf_counter()
-        self.warm_up()
-        self.take_turns()
-        self.observed = (self.on_host, self.facts.overlaps, self.facts.workers, self.rounds)
-        self.result = _leat.observe(*self.observed)
+        try:
+            self.warm_up()
+            self.take_turns()
+        except _OutOfTime:
+            pass
+        if self.rounds:
+            self.observed = (self.on_host, self.facts.overlaps, self.facts.workers, self.rounds)
+            self.result = _leat.observe(*self.observed)
+            self.advise()
+        else:
+            self.result = dict(_NOTHING)
+        if self.result["label"] == "too-few-steps":
+            self.result["sentence"] = (
+                f"{self.seconds_given:g} s are too short for loop, loader and step: the first batch came after "
+                f"{_ms(self.start_ms)}" + (f", a batch and its step took {_ms(1e3 * self.first_step_s)}." if self.first_step_s
+                                           else "."))
+        self.seconds = _time.perf_counter() - self.began
+
+    def advise(self):
         self.changes = _suggest(self)
-        left = self.seconds_given - (_time.perf_counter() - began)
         for change in self.changes:
             if change.set and "persistent_workers" not in change.set:
-                self.try_change(change, max(left / 2, 0.1 * self.seconds_given))
-                left = self.seconds_given - (_time.perf_counter() - began)
+                self.try_change(change)
         self.changes = [c for c in self.changes if c.gain >= _COUNTS]
         tried = [c for c in self.changes if "num_workers" in c.set]
-        for worse in sorted(tried, key=lambda c: -c.gain)[1:]:
+        for worse in sorted(tried, key=lambda c: (c.measured_step_ms is None, -c.gain))[1:]:
             self.changes.remove(worse)
         self.changes.sort(key=lambda c: (c.measured_step_ms is None and not c.set, -c.gain))
-        self.seconds = _time.perf_counter() - began
 
     def warm_up(self):
         self.say("warm-up")
-        passes = self.passes
         self.kept = _Kept()
         self.step_on_new()
         self.on_host = self.device == "cpu" if self.device else not (_cuda() or _jax_device())
-        try:
-            self.n_batches = len(self.loader)
-        except TypeError:
-            self.n_batches = 0
         at = _time.perf_counter()
-        n = 0
-        while n < 10 and (n < 2 or _time.perf_counter() - at < 0.1 * self.seconds_given):
-            self.step_on_new()
-            n += 1
+        n = len(_some(10, 0.1 * self.seconds_given, self.step_on_new))
         self.first_step_s = (_time.perf_counter() - at) / n
         if self.n_batches > 1:
             self.take_first_pass()
         if self.facts.overlaps is None:
-            self.facts.overlaps = _overlaps(passes)
+            self.facts.overlaps = _overlaps(self.passes, 0.1 * self.seconds_given)
         if self.facts.depth is None:
             self.facts.depth = 8 if self.facts.overlaps else 0
 
@@ -497,45 +568,72 @@ class _Doctor:
         """The rest of the first pass, if it is short, and as much of the second: what is paid once is not judged as steady."""
         passes, budget = self.passes, 0.2 * self.seconds_given
         left = self.n_batches - passes.n_taken
-        if left < 1 or left * _timed(passes) * 1e-9 > budget:
+        if left < 1 or passes.starts[0] > budget:
             return
-        first = [_timed(passes) for _ in range(left - 1)]
-        second = [_timed(passes) for _ in range(min(len(first), self.n_batches - 1))]
+        first, at = [], _time.perf_counter()
+        while len(first) < left:
+            first.append(_timed(passes))
+            took = _time.perf_counter() - at
+            if took > 0.2 * budget and took * left > budget * len(first):
+                return
+        second = _some(min(left, self.n_batches - 1), budget, lambda: _timed(passes))
         if sum(second) > 0:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
 
     def take_turns(self):
-        depth = self.facts.depth
-        self.rounds = []
-        budget = 0.5 * self.seconds_given / (3 * _ROUNDS)
+        depth, budget = self.facts.depth, 0.5 * self.seconds_given / (3 * _ROUNDS)
         rounds = _ROUNDS if budget >= _LEAST_STEPS * self.first_step_s else _LEAST_ROUNDS
-        n = n_loader = n_step = max(_LEAST_STEPS, min(2000, int(budget / max(self.first_step_s, 1e-6))))
+        n = n_step = max(_LEAST_STEPS, min(2000, int(budget / max(self.first_step_s, 1e-6))))
+        settle = 2 if rounds == _ROUNDS else min(1, depth)
+        keep, took = max(0.0, self.left - 0.6 * self.seconds_given), 0.0
         for i in range(rounds):
+            # the first three may take all the time, later ones leave some for trials
+            if i and took > (self.left - keep if i >= 3 else self.passes.limit - _time.perf_counter()):
+                break
             self.say(f"round {i + 1} of {rounds}")
-            loader = _run_loader(self.passes, n_loader, depth, self.kept.see)
-            whole = _run_loop(self.passes, self.step, n, 1 if rounds < _ROUNDS else 2)
+            at = _time.perf_counter()
+            loader = _run_loader(self.passes, budget, depth, self.kept.see)
+            whole = _run_loop(self.passes, self.step, n, settle, budget)
             wholes = [r[0] for r in self.rounds] + [whole]
             step = _run_step(self.step, self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes)))
             self.rounds.append((whole, loader, step))
-            n = _steps_for(budget, whole)
-            n_loader, n_step = _steps_for(budget, loader), _steps_for(budget, step)
+            n, n_step = _steps_for(budget, whole), _steps_for(budget, step)
+            took = _time.perf_counter() - at
 
-    def try_change(self, change, seconds):
+    def try_change(self, change):
+        """Runs of the loop as it is and as it would be, by turns, if there is time for both."""
         other = _rebuilt(self.loader, change.set)
         if other is None:
             return
+        now_ms = self.result["measured_step_ms"]
+        burst = max(1, other.num_workers)
+        # a start, the burst that comes with it and one to measure; and one of the loop as it is
+        least = 1e-3 * (self.start_ms + 2 * burst * (change.predicted_step_ms or now_ms) + 2 * self.passes.burst * now_ms)
+        left = max(self.left, 0.1 * self.seconds_given)
+        if least > left:
+            return
         self.say(f"trying {change.text}")
+        seconds = max(left / 2, least)
         budget = seconds / (2 * _TRY_ROUNDS)
         before, after = [], []
-        passes = _Passes(other, quiet=True)
-        depth = change.set.get("num_workers", self.facts.workers) * (other.prefetch_factor or 0)
+        passes = _Passes(other, burst, self.passes.limit, quiet=True)
         n = _steps_for(budget, self.rounds[-1][0])
-        settle = max(2, min(depth, n))
-        for i in range(_TRY_ROUNDS):
-            after.append(_run_loop(passes, self.step, n, settle if i == 0 else 2))
-            before.append(_run_loop(self.passes, self.step, n, 2))
+        began = _time.perf_counter()
+        try:
+            for i in range(_TRY_ROUNDS):
+                if i and (_time.perf_counter() - began) * (i + 1) / i > 1.5 * seconds:
+                    break
+                self.passes.drain(self.facts.depth)
+                as_it_is = _run_loop(self.passes, self.step, n, 2, budget)
+                passes.drain(other.num_workers * (other.prefetch_factor or 0))
+                after.append(_run_loop(passes, self.step, n, 2))  # whole bursts
+                before.append(as_it_is)
+        except _OutOfTime:
+            pass
+        if not before:
+            return
         ratios = sorted(_rate(a) / _rate(b) for a, b in zip(after, before))
-        change.gain = ratios[len(ratios) // 2] - 1
+        change.gain = ratios[(len(ratios) - 1) // 2] - 1
         change.before_step_ms = sorted(b[0] / b[2] for b in before)[len(before) // 2] * 1e-6
         change.measured_step_ms = change.before_step_ms / (1 + change.gain)
 
@@ -549,7 +647,7 @@ def _rate_text(per_s):
 
 
 def _steps_for(seconds, run):
-    return max(_LEAST_STEPS, min(5000, int(seconds * 1e9 / (run[0] / run[2]))))
+    return max(_LEAST_STEPS, min(_MOST_STEPS, int(seconds * 1e9 / (run[0] / run[2]))))
 
 
 def _jax_device():
@@ -563,7 +661,7 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
     loader    any iterable that can be iterated again: PyTorch's DataLoader, leat.Loader, a tf.data.Dataset, …
     step      one training step with a batch. It is called some hundred times, also many times with one and the same batch,
               so it changes the model: use one that you can throw away. What it returns is waited for if JAX made it.
-    seconds   how long this may take, about
+    seconds   how long this may take, within a third, but for one start of the loader
     device    "cpu" or "cuda": where the step computes. None: "cuda" if PyTorch or JAX use one
     progress  called with a text now and then
     """

@@ -67,6 +67,34 @@ class Ahead(Slow):
             yield {"x": np.full((8, 2), i)}
 
 
+class Workers(Slow):
+    """The same as if workers made them by turns, with so many in flight for each, as a DataLoader does. Persistent ones first
+    finish what a pass that was left early has in flight. Needs a Clock.
+
+    n_asked    batches that were asked for, in all passes"""
+
+    def __init__(self, n, ms, num_workers, prefetch_factor=2, first_ms=0.0, persistent_workers=False):
+        super().__init__(n, ms, first_ms)
+        self.num_workers, self.prefetch_factor, self.persistent_workers = num_workers, prefetch_factor, persistent_workers
+        self.free, self.n_asked = 0, 0
+
+    def __iter__(self):
+        if self.persistent_workers and self.free:
+            clock.ns = max(clock.ns, self.free)
+        else:
+            clock.sleep(self.first_ms * 1e-3)
+        free, made = [clock.ns] * self.num_workers, []
+        for i in range(self.n):
+            while len(made) < min(self.n, i + self.num_workers * self.prefetch_factor):
+                worker = len(made) % self.num_workers
+                made.append(max(clock.ns, free[worker]) + round(self.ms * 1e6))
+                free[worker] = made[-1]
+            self.free = max(free)
+            self.n_asked += 1
+            clock.ns = max(clock.ns, made[i])
+            yield {"x": np.full((8, 2), i)}
+
+
 def sleeps(ms):
     return lambda batch: clock.sleep(ms * 1e-3)
 
@@ -188,7 +216,7 @@ class Watch(unittest.TestCase):
             leat.watch([], device="tpu")
 
 
-class Doctor(unittest.TestCase):
+class Still(unittest.TestCase):
     def setUp(self):
         """On a machine that does nothing: no CPU time passes."""
         global clock
@@ -205,6 +233,8 @@ class Doctor(unittest.TestCase):
         global clock
         clock = time
 
+
+class Doctor(Still):
     def check(self, loader, step, verdict, label, ms):
         d = leat.doctor(loader, step, seconds=3, device="cpu")
         self.assertEqual((d.verdict, d.label), (verdict, label), str(d))
@@ -334,6 +364,99 @@ class Doctor(unittest.TestCase):
         loader = leat.from_arrays({"x": np.zeros((500, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")
         leat.doctor(loader, sleeps(1), seconds=5, device="cpu")
         self.assertEqual(loader.stats()["n_copied"], 0)
+
+
+class Budget(Still):
+    """Loaders that are slow to begin, to make a batch, or both. The time given is kept, but for one start of the loader."""
+
+    def examine(self, loader, step, seconds=15, rebuilt=lambda loader, changes: None):
+        data = types.SimpleNamespace(DataLoader=Workers)
+        with unittest.mock.patch.dict(sys.modules, {"torch.utils.data": data}), \
+                unittest.mock.patch.object(_doctor, "_rebuilt", rebuilt):
+            at = clock.ns
+            d = leat.doctor(loader, step, seconds=seconds, device="cpu")
+        self.took = (clock.ns - at) * 1e-9
+        start = loader.first_ms + loader.ms * (1 + getattr(loader, "prefetch_factor", 0))
+        self.assertLess(self.took, 1.3 * seconds + start * 1e-3, str(d))
+        return d
+
+    def rebuilt(self, loader, changes):
+        self.other = Workers(loader.n, loader.ms, changes.get("num_workers", loader.num_workers),
+                             changes.get("prefetch_factor", loader.prefetch_factor), loader.first_ms, loader.persistent_workers)
+        return self.other
+
+    def test_slow_workers(self):
+        """Batches come in bursts, whose first one alone is waited for."""
+        for persistent in False, True:
+            for n in 46, 10, 4, 10000:
+                for workers in 4, 3, 16:
+                    with self.subTest(n=n, workers=workers, persistent=persistent):
+                        loader = Workers(n, 640, workers, 4, 50, persistent)
+                        d = self.examine(loader, sleeps(10))
+                        if n > 1000:
+                            self.assertEqual(d.verdict, "input-bound", str(d))
+                            self.assertAlmostEqual(d.measured_step_ms, 640 / workers, delta=64 / workers)
+                            self.assertAlmostEqual(d.loader_ms, 640 / workers, delta=64 / workers)
+
+    def test_a_pass_that_was_left(self):
+        """What it has in flight is a part of the next start."""
+        loader = Workers(46, 640, 4, 4, 50, persistent_workers=True)
+        next(iter(loader))
+        d = self.examine(loader, sleeps(10))
+        self.assertEqual(d.verdict, "input-bound", str(d))
+        self.assertAlmostEqual(d.measured_step_ms, 160, delta=40)
+
+    def test_a_trial_waits_for_its_batches(self):
+        """Those that were ready when it began tell nothing."""
+        for n in 46, 400:
+            for ms in 640, 64:
+                with self.subTest(n=n, ms=ms):
+                    d = self.examine(Workers(n, ms, 4, 4, 50, persistent_workers=True), sleeps(10), 15, self.rebuilt)
+                    change = d.changes[0]
+                    workers = change.set["num_workers"]
+                    self.assertGreater(workers, 4)
+                    self.assertIsNotNone(change.measured_step_ms, str(d))
+                    self.assertGreater(self.other.n_asked, workers)
+                    self.assertGreater(change.measured_step_ms, 0.95 * max(10, ms / workers), str(d))
+                    self.assertLess(change.measured_step_ms, 0.75 * change.before_step_ms, str(d))
+
+    def test_no_time_for_a_trial(self):
+        d = self.examine(Workers(400, 640, 4, 4, 50, persistent_workers=True), sleeps(10), 9, self.rebuilt)
+        self.assertIn("num_workers", d.changes[0].text)
+        self.assertIsNone(d.changes[0].measured_step_ms)
+        self.assertIn("predicted", str(d))
+        self.assertNotIn("measured", str(d).split("1. ")[1])
+
+    def test_slow_starts(self):
+        for loader in Slow(20, 10, 3000), Slow(1000, 10, 3000), Slow(20, 700):
+            with self.subTest(n=loader.n, ms=loader.ms, first_ms=loader.first_ms):
+                d = self.examine(loader, sleeps(5))
+                self.assertEqual((d.verdict, d.label), ("input-bound", "not-overlapped"), str(d))
+                self.assertGreaterEqual(d.start_ms, loader.first_ms)
+        for n in 1, 2, 3, 5:
+            self.examine(Slow(n, 10, 2000), sleeps(5))
+
+    def test_slow_steps(self):
+        d = self.examine(Ahead(1000, 10), sleeps(800))
+        self.assertEqual(d.verdict, "compute-bound", str(d))
+
+    def test_a_slow_loader_that_is_ahead_is_seen(self):
+        for ms in 100, 1000, 5000:
+            with self.subTest(ms):
+                loader = Ahead(1000, ms)
+                self.assertTrue(_doctor._overlaps(_doctor._Passes(loader), 60.0))
+                self.assertFalse(_doctor._overlaps(_doctor._Passes(Slow(1000, ms)), 60.0))
+
+    def test_no_time_at_all(self):
+        """It says so."""
+        for loader in Slow(1000, 6000), Slow(1000, 10, 30000), Workers(1000, 30000, 4), Slow(2, 10, 9000):
+            with self.subTest(n=loader.n, ms=loader.ms, first_ms=loader.first_ms):
+                d = self.examine(loader, sleeps(10))
+                self.assertEqual((d.verdict, d.label), ("inconclusive", "too-few-steps"), str(d))
+                self.assertIn("too short", d.sentence)
+                self.assertIn("longer", str(d))
+                self.assertGreater(d.start_ms, loader.ms)
+                self.assertEqual(d.changes, [])
 
 
 class DataLoaders(unittest.TestCase):
