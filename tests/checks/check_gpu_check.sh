@@ -149,5 +149,5 @@ printf '#!/bin/sh\n[ "$1" = - ] || echo "python $*"\n' >"$tmp/path/python3"
 chmod +x "$tmp/path/python3"
 gpu 0 torch
 has "$out" '^python .*gpu_torch.py .*/torch.json [0-9]+$'
-has "$out" '^leat watch --json=.*/watch.json -- python3 .*gpu_watch_torch.py$'
+has "$out" '^leat watch --json=.*/watch.json -- python3 .*gpu_watch_torch.py --model resnet50 '
 has "$out" '^torch_profiled +passed$'

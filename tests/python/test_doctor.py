@@ -68,7 +68,7 @@ class Ahead(Slow):
 
 
 class Workers(Slow):
-    """The same as if workers made them by turns, with so many in flight for each, as a DataLoader does. Persistent ones first
+    """The same as if alternating workers made them, with so many in flight for each, as a DataLoader does. Persistent ones first
     finish what a pass that was left early has in flight. Needs a Clock.
 
     n_asked    batches that were asked for, in all passes"""
