@@ -19,14 +19,15 @@ static int take_usage(const char *bytes, Py_ssize_t n, leat_usage *out)
     return 0;
 }
 
-/* (wall ns, wait ns, steps, rows, usage, usage) */
+/* (wall ns, wait ns, steps, rows, usage, usage[, all rows]) */
 static int parse_run(PyObject *given, leat_observed_run *out)
 {
     long long wall, wait, steps;
     const char *from, *to;
     Py_ssize_t n_from, n_to;
-    if (!PyArg_ParseTuple(given, "LLLdy#y#", &wall, &wait, &steps, &out->rows, &from, &n_from, &to,
-                          &n_to))
+    out->all_rows = 0;
+    if (!PyArg_ParseTuple(given, "LLLdy#y#|d", &wall, &wait, &steps, &out->rows, &from, &n_from,
+                          &to, &n_to, &out->all_rows))
         return -1;
     if (take_usage(from, n_from, &out->from) < 0 || take_usage(to, n_to, &out->to) < 0)
         return -1;

@@ -36,6 +36,8 @@ typedef struct leat_observed_run {
     int64_t steps;   /* or batches, 1 or more */
     double rows;     /* samples in them */
     leat_usage from, to;
+    double
+        all_rows; /* of all batches between the two looks, those that do not count included; 0: rows */
 } leat_observed_run;
 
 /* One run of each kind, one after the other, so that all see the same machine. */

@@ -66,12 +66,23 @@ class _OutOfTime(Exception):
 class _Passes:
     """Batches without end, pass after pass, until the time `limit`. Counts the waits for the first batch of each.
 
-    burst     so many batches are made at a time, and so while the first one of a pass is waited for"""
+    burst     so many batches are made at a time, and so while the first one of a pass is waited for
+    trial     of a changed loader: what fails there ends the trial, and nothing else"""
 
-    def __init__(self, loader, burst=1, limit=_math.inf, quiet=False):
+    def __init__(self, loader, burst=1, limit=_math.inf, trial=False):
         self.loader, self.burst, self.limit, self.starts, self.n_taken = loader, burst, limit, [], 0
-        self._quiet = quiet  # PyTorch warns of more workers than CPUs, which is what is tried
+        self._trial = trial  # PyTorch warns of more workers than CPUs, which is what is tried
         self._it, self._length, self._all_usual = None, 0, False
+
+    def _ask(self, what, *args):
+        try:
+            return what(*args)
+        except StopIteration:
+            raise
+        except Exception:
+            if self._trial:
+                raise _OutOfTime from None
+            raise
 
     def next(self, at_end=None):
         """A batch, and whether it is of the first burst of a pass: its wait is not that of every batch. Where a pass is one
@@ -82,7 +93,7 @@ class _Passes:
             raise _OutOfTime
         if self._it is not None:
             try:
-                batch = next(self._it)
+                batch = self._ask(next, self._it)
                 self._length += 1
                 self.n_taken += 1
                 return batch, self._length <= self.burst and not self._all_usual
@@ -92,9 +103,9 @@ class _Passes:
                     at_end()
         self._all_usual = 0 < self._length <= self.burst
         at = _time.perf_counter()
-        it = _quietly(iter, self.loader) if self._quiet else iter(self.loader)
+        it = self._ask(_quietly, iter, self.loader) if self._trial else iter(self.loader)
         try:
-            batch = next(it)
+            batch = self._ask(next, it)
         except StopIteration:
             raise ValueError(
                 "the loader gives no more batches" + (": give one that can be iterated again, not an iterator of it"
@@ -177,7 +188,7 @@ class _Run:
     """Times n steps. Its value is what _leat.observe() takes."""
 
     def __init__(self):
-        self.wait = self.steps = self.rows = self.left_out = 0
+        self.wait = self.steps = self.rows = self.left_out = self.left_out_rows = 0
         self.usage = _leat.usage()
         self.at = _time.perf_counter_ns()
 
@@ -186,7 +197,12 @@ class _Run:
 
     def end(self):
         wall = _time.perf_counter_ns() - self.at - self.left_out
-        return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage())
+        return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage(),
+                float(self.rows + self.left_out_rows))
+
+    def is_whole(self, burst, seconds, now_ns):
+        """Whether it ends with a burst, or passes are so short that none does."""
+        return self.steps % burst == 0 or now_ns - self.at >= 10e9 * seconds
 
 
 def _run_loader(passes, seconds, depth, see=_rows):
@@ -194,12 +210,13 @@ def _run_loader(passes, seconds, depth, see=_rows):
     run = _Run()
     while True:
         asked = _time.perf_counter_ns()
-        if run.is_done(_MOST_STEPS, seconds, asked) and run.steps % passes.burst == 0:
+        if run.is_done(_MOST_STEPS, seconds, asked) and run.is_whole(passes.burst, seconds, asked):
             return run.end()
         batch = None  # a loader may copy what is held for long
         batch, is_first = passes.next()
         if is_first:
             run.left_out += _time.perf_counter_ns() - asked
+            run.left_out_rows += _rows(batch)
             continue
         run.rows += see(batch)
         run.steps += 1
@@ -220,11 +237,10 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
     while True:
         asked = _time.perf_counter_ns()
         if run.is_done(n, seconds, asked):
-            _wait_for(result)
-            asked = _time.perf_counter_ns()
             took = asked - run.at - run.left_out
             never_waits = took >= 2e9 * seconds and run.wait < _COUNTS * took
-            if run.steps % passes.burst == 0 or never_waits:
+            if run.is_whole(passes.burst, seconds, asked) or never_waits:
+                _wait_for(result)
                 return run.end()
         batch = None
         batch, is_first = passes.next(end_pass)
@@ -232,6 +248,7 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         if is_first:  # nor does its step count, for which the loader had no time
             _wait_for(step(batch))
             run.left_out += _time.perf_counter_ns() - (begun or asked)
+            run.left_out_rows += _rows(batch)
             begun = None
             continue
         run.wait += ready - asked
@@ -571,11 +588,13 @@ class _Doctor:
         if left < 1 or passes.starts[0] > budget:
             return
         first, at = [], _time.perf_counter()
-        while len(first) < left:
+        while passes.n_taken < self.n_batches:
             first.append(_timed(passes))
             took = _time.perf_counter() - at
             if took > 0.2 * budget and took * left > budget * len(first):
                 return
+        if passes.n_taken > self.n_batches:  # the rest was its first burst
+            return
         second = _some(min(left, self.n_batches - 1), budget, lambda: _timed(passes))
         if sum(second) > 0:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
@@ -616,7 +635,7 @@ class _Doctor:
         seconds = max(left / 2, least)
         budget = seconds / (2 * _TRY_ROUNDS)
         before, after = [], []
-        passes = _Passes(other, burst, self.passes.limit, quiet=True)
+        passes = _Passes(other, burst, self.passes.limit, trial=True)
         n = _steps_for(budget, self.rounds[-1][0])
         began = _time.perf_counter()
         try:

@@ -202,6 +202,7 @@ typedef struct bench {
     cudaStream_t stream;
     cudaEvent_t from, to;
     leat_gpu_lib_op_bytes bytes;
+    bool lacks_memory; /* some plan could not be timed */
 } bench;
 
 /* Numbers of both signs whose sizes differ up to a thousandfold, as float32 and as bfloat16: on equal numbers a GPU takes
@@ -283,13 +284,14 @@ static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_arg
 }
 
 /* Milliseconds of some runs of the op as it stands; a plan that fails, or finds no memory, takes for ever. */
-static int time_op(leat_gpu_lib_op *op, const bench *b, float least, float *ms, leat_error *err)
+static int time_op(leat_gpu_lib_op *op, bench *b, float least, float *ms, leat_error *err)
 {
     leat_gpu_lib_args args;
     void *memory = NULL;
     const size_t size = leat_gpu_lib_lay_out(&op->spec, &b->bytes, NULL, &args);
     *ms = 3e38f;
     int rc = check(cudaMalloc(&memory, size), "memory to time a plan", err);
+    b->lacks_memory |= rc == LEAT_E_NOMEM;
     if (rc < 0)
         return rc == LEAT_E_NOMEM ? LEAT_OK : rc; /* others may need less */
     leat_gpu_lib_lay_out(&op->spec, &b->bytes, memory, &args);
@@ -349,9 +351,9 @@ static size_t mask_bytes(const leat_gpu_lib_spec *s)
                : 0; /* cuDNN's BOOLEAN: a byte */
 }
 
-/* Keeps the fastest plan and closes the others. */
+/* Keeps the fastest plan and closes the others. *all: none lacked the memory to be timed. */
 static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_plan **plans, int n,
-                        leat_error *err)
+                        bool *all, leat_error *err)
 {
     bench b;
     float least = 3e38f, ms;
@@ -367,6 +369,7 @@ static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_pla
         }
     }
     close_bench(&b);
+    *all = !b.lacks_memory;
     op->plan = plans[best];
     for (int i = 0; i < n; i++)
         if (i != best)
@@ -461,6 +464,7 @@ static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
     leat_cudnn_plan *plans[MEASURED];
     leat_gpu_lib_spec spec = op->spec;
     int n = 0, rc = LEAT_OK;
+    bool all = false;
     /* cuDNN's compiled engines for relu have a bias. */
     const bool no_bias = spec.kind == LEAT_GPU_LIB_CONV && spec.relu && !spec.bias;
     spec.bias |= no_bias;
@@ -478,8 +482,8 @@ static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
     else if ((op->plan = leat_cudnn_plan_cached(&target, &spec)) == NULL) {
         rc = leat_cudnn_plans(&target, &spec, MEASURED, plans, &n, err);
         if (rc == LEAT_OK)
-            rc = fastest_plan(op, stream, plans, n, err);
-        if (rc == LEAT_OK)
+            rc = fastest_plan(op, stream, plans, n, &all, err);
+        if (rc == LEAT_OK && all)
             leat_cudnn_plan_store(&target, &spec, op->plan);
     }
     return rc;

@@ -284,7 +284,10 @@ static int run_case(const check_options *o, const gpu_case *what, const answer *
                     int *n)
 {
     line *const l = &lines[*n];
-    if (*n == MOST_LINES || (o->only && !strstr(what->name, o->only)))
+    const bool wanted = !o->only            ? true
+                        : o->only[0] == '=' ? !strcmp(what->name, o->only + 1)
+                                            : strstr(what->name, o->only) != NULL;
+    if (*n == MOST_LINES || !wanted)
         return 0;
     for (int i = 0; i < *n; i++)
         if (lines[i].what == what)

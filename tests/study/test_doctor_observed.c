@@ -133,6 +133,14 @@ TEST(more_workers_are_predicted)
         if (!(ms > 0.95 * cases[i].ms && ms < 1.05 * cases[i].ms))
             fail_msg("case %zu: %g ms, not %g", i, ms, cases[i].ms);
     }
+    const leat_observed four = observe(&cases[3].loop, rounds);
+    for (int i = 0; i < ROUNDS; i++) { /* as much work for batches that do not count */
+        leat_observed_run *const run = &rounds[i].loader;
+        run->to.own_ns += run->to.own_ns - run->from.own_ns;
+        run->all_rows = 2 * run->rows;
+    }
+    const double same = leat_observed_predict(&four, 32) / MS;
+    assert_true(same > 0.95 * cases[3].ms && same < 1.05 * cases[3].ms);
     const leat_observed o = observe(&cases[0].loop, rounds);
     assert_true(leat_observed_predict(&o, 0) == 0 && leat_observed_predict(NULL, 1) == 0);
     assert_true(leat_usage_others(&rounds[0].whole.from, &rounds[5].step.to) == 0);

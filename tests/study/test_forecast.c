@@ -145,6 +145,38 @@ TEST(advice_follows_from_the_parts)
     assert_int_equal(out.n_suggestions, 0);
 }
 
+/* Where there was no time to try them. */
+TEST(workers_on_idle_cores_are_advised)
+{
+    static leat_doctor_result out = { .n_no_time = 1 };
+    leat_diagnosis d;
+    leat_arm arm = { .plan = NULL };
+    leat_facts f = facts_of(10, 10, 2);
+    const leat_suggest_about about = { .arm = &arm, .facts = &f, .diagnosis = &d };
+    f.threads = 1;
+    f.loader_cores = 1;
+    f.work[LEAT_WORK_COMPUTE] = 1;
+    set_stage(&f, 0, "image: resize", 900, 890);
+    leat_diagnose(&f, &d);
+    assert_int_equal(d.verdict.cause, LEAT_CAUSE_SERIAL);
+    leat_suggest_advise(&about, &out);
+    assert_int_equal(out.n_suggestions, 1);
+    assert_string_equal(out.suggestions[0].set[0], "engine.threads=4");
+    assert_string_equal(out.suggestions[0].not_tried, "no time (--seconds)");
+    assert_true(fabs(out.suggestions[0].predicted_step_ms - 2.5) < 1e-6);
+    assert_true(out.suggestions[0].gain_low > 0 && out.suggestions[0].gain_high < 4);
+    out = (leat_doctor_result){ .n_no_memory = 1 }; /* perhaps for these */
+    leat_suggest_advise(&about, &out);
+    assert_int_equal(out.n_suggestions, 0);
+    out = (leat_doctor_result){ .n_without_gain = 1, .without_gain = { "engine.threads=4" } };
+    leat_suggest_advise(&about, &out);
+    assert_int_equal(out.n_suggestions, 0);
+    out.n_without_gain = 0;
+    f.overlaps = false; /* its loader's time has the copy */
+    leat_suggest_advise(&about, &out);
+    assert_int_equal(out.n_suggestions, 0);
+}
+
 /* What includes no gain, or ran in two rounds only, comes last, and of the others what was tried first, however large the gain is. */
 TEST(what_likely_gains_comes_first)
 {

@@ -66,11 +66,13 @@ static double wait_of(const leat_observed_run *run)
     return wait < 0 ? 0 : wait > 1 ? 1 : wait;
 }
 
+/* Batches that do not count took CPU time, too. */
 static void add(struct use *sum, const leat_observed_run *run)
 {
+    const double counts = run->all_rows > run->rows ? run->rows / run->all_rows : 1;
     sum->wall_ns += (double)run->wall_ns;
     sum->rows += run->rows;
-    sum->cpu_ns += (double)(run->to.own_ns - run->from.own_ns);
+    sum->cpu_ns += (double)(run->to.own_ns - run->from.own_ns) * counts;
 }
 
 double leat_usage_others(const leat_usage *from, const leat_usage *to)

@@ -249,7 +249,7 @@ static void advise_workers(const leat_suggest_about *about, leat_doctor_result *
     leat_doctor_suggestion s = { .n_set = 1, .title = "Let all cores make batches" };
     snprintf(s.set[0], sizeof s.set[0], "engine.threads=%d", (int)f->cores);
     leat_facts *const after = calloc(2, sizeof *after);
-    if (after && times > 1 && !leat_suggest_is_listed(&s, out)) {
+    if (after && times > 1 && !out->n_no_memory && !leat_suggest_is_listed(&s, out)) {
         after[0] = after[1] = *f;
         after[0].loader.value *= times;
         after[1].loader.value *= (1 + times) / 2; /* cores may share caches and units */
