@@ -267,7 +267,7 @@ static int link_temporary(leat_atomic_file *file)
 }
 
 /* Copies a nameless file that cannot be linked into one with a temporary name. */
-static int copy_to_temporary(leat_atomic_file *file, bool sync)
+static int copy_to_temporary(leat_atomic_file *file)
 {
     const int from = file->fd;
     int rc = -1, error;
@@ -286,7 +286,7 @@ static int copy_to_temporary(leat_atomic_file *file, bool sync)
         at += n > 0 ? n : 0;
     } while ((n > 0 && write_all(file, file->buffer, (size_t)n) == 0) || (n < 0 && errno == EINTR));
     if (n == 0)
-        rc = sync ? fsync(file->fd) : 0;
+        rc = 0;
     error = errno;
     close(from);
     errno = error;
@@ -314,10 +314,12 @@ int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *
         return give_up_with(file, "committing after an error", EBADF, err);
     if (flush(file) < 0)
         return give_up_with(file, "writing", errno, err);
+    if (!*file->temporary && link_temporary(file) < 0 && copy_to_temporary(file) < 0)
+        return give_up_with(file, "renaming it to its name", errno, err);
+    /* It has a name by now: btrfs keeps nothing of a nameless file that is synced
+     * (github.com/andreacorbellini/rust-atomic-write-file/issues/6). */
     if (sync && fsync(file->fd) < 0)
         return give_up_with(file, "syncing to disk", errno, err);
-    if (!*file->temporary && link_temporary(file) < 0 && copy_to_temporary(file, sync) < 0)
-        return give_up_with(file, "renaming it to its name", errno, err);
     /* A network file system can report a failed write only at close. */
     const int fd = file->fd;
     file->fd = -1;

@@ -171,22 +171,28 @@ TEST(tensors_do_not_mind_each_other)
 
 /* --- damaged files --------------------------------------------------------------------------------- */
 
+/* One without an end never comes to the device, which would make some picture of it. */
 TEST(a_damaged_file_is_named)
 {
     for (unsigned n_engines = 0; n_engines < 2; n_engines++)
-        for (int cut = 0; cut < 22; cut += 7) {
+        for (int i = 0; i < 8; i++) {
+            const int cut = i / 2 * 7;
             gpu_jpegs set = small_set;
             char file[64], record[32];
             outcome found;
             leat_error err;
             set.cut = cut;
+            set.ends = i % 2;
             begin_fakes((uint64_t)cut, n_engines);
             leat_plan *const plan = open_set(&set, OPS, "{batch: 4}, prefetch", "threads: 2", file);
             assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
             snprintf(record, sizeof record, "record %d ", cut);
             assert_non_null(strstr(err.message, record));
-            assert_non_null(strstr(err.message, "'image': decode_jpeg: nvJPEG, decoding a file"));
-            assert_non_null(strstr(err.message, "the file is damaged"));
+            if (set.ends) {
+                assert_non_null(
+                    strstr(err.message, "'image': decode_jpeg: nvJPEG, decoding a file"));
+                assert_non_null(strstr(err.message, "the file is damaged"));
+            }
             assert_int_equal(found.batches, cut / 4); /* those before it come */
             close_set(plan, file);
             check_fakes();

@@ -92,8 +92,11 @@ static int put(const gpu_jpegs *what, int i, leat_example_builder *builder,
     unsigned long n;
     draw(rgb, height, width, &rng);
     unsigned char *const bytes = encode(rgb, height, width, k, what->seekable && !odd, &n);
-    if (i == what->cut)
+    if (i == what->cut) {
         n = n * 9 / 10;
+        if (what->ends)
+            memcpy(bytes + n - 2, "\xff\xd9", 2);
+    }
     if (i == what->headless)
         memset(bytes, 'x', n);
     leat_example_builder_clear(builder);

@@ -18,6 +18,7 @@ typedef struct gpu_jpegs {
     bool seekable;         /* all others have a restart marker after each line of blocks */
     int wide, wide_px;     /* this record's picture is so wide; -1: none */
     int cut;               /* this record's file lacks its last tenth; -1: none */
+    bool ends;             /* but it has an end marker */
     int headless;          /* this record's is no JPEG file; -1: none */
     uint64_t seed;
 } gpu_jpegs;

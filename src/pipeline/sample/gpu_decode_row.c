@@ -4,7 +4,7 @@
  *
  * DESIGN. The header of every file is read here, because the ops that follow draw their random decisions with
  * the size of the picture. A plain file is copied into the slot for the device's decoder. Other files
- * (progressive, very large, too long for the slot) are decoded here, and so are the rows beyond the device's
+ * (progressive, very large, too long for the slot, without an end) are decoded here, and so are the rows beyond the device's
  * share, which are spread evenly over the batch. For these the op behind decode_jpeg runs here too, since its
  * output has one size. The choice depends only on the file, the plan and the row in the batch of all ranks.
  * A damaged header is an error of its record. Other damage is found only by the device's decoder (upload.c:
@@ -23,12 +23,23 @@ static bool is_in_share(const leat_chain *chain, uint64_t row)
            before / LEAT_GPU_DECODE_ALL_ROWS;
 }
 
+/* Whether the file has its end, perhaps with zeros behind it. nvJPEG decodes one that is cut short to some picture, and does
+ * not say so. */
+static bool is_whole(const leat_view *file)
+{
+    const uint8_t *const bytes = file->data;
+    int64_t n = file->shape.dims[0];
+    while (n > 2 && !bytes[n - 1])
+        n--;
+    return n > 2 && bytes[n - 2] == 0xff && bytes[n - 1] == 0xd9;
+}
+
 static bool is_for_device(const leat_chain *chain, const leat_view *file, const leat_shape *picture)
 {
     const int64_t height = picture->dims[0], width = picture->dims[1], bytes = file->shape.dims[0];
     return (size_t)bytes <= chain->files.room && height <= LEAT_DEVICE_SIDE_MOST &&
            width <= LEAT_DEVICE_SIDE_MOST && height * width <= chain->files.most_px &&
-           leat_jpeg_is_plain(file->data, (size_t)bytes);
+           leat_jpeg_is_plain(file->data, (size_t)bytes) && is_whole(file);
 }
 
 /* Runs decode_jpeg and the op behind it on the CPU. */

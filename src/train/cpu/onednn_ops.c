@@ -407,6 +407,14 @@ static bool gathers_too_much(const leat_dn_conv_spec *s)
            s->in_channels % 16;
 }
 
+/* oneDNN's code for AMX takes too little scratch memory where a window is narrower than its stride, and computes wrong values
+ * without a word (github.com/uxlfoundation/oneDNN/pull/5494: bf16, until 3.13; not its code for windows of 1 x 1). */
+static bool steps_over(const leat_dn_conv_spec *s)
+{
+    const leat_sliding *w = &s->window;
+    return s->bf16 && (w->stride[0] > w->size[0] || w->stride[1] > w->size[1]);
+}
+
 /* In any layout, or in the one that the spec gives. */
 static dnnl_status_t describe_weights(const leat_dn_conv_spec *s, dnnl_data_type_t type,
                                       const leat_dn_layout *layout, leat_dn_desc *out)
@@ -436,6 +444,7 @@ static dnnl_status_t describe(const leat_dn_conv_spec *s, leat_dn_conv_descs *d)
     const dnnl_dims_t bias = { s->out_channels };
     set_window(w, d);
     d->not_1x1 = gathers_too_much(s);
+    d->not_amx = steps_over(s);
     dnnl_status_t status = leat_dn_desc_by_tag(&d->src, 4, src, type, dnnl_nhwc);
     if (status == dnnl_success)
         status = leat_dn_desc_by_tag(&d->dst, 4, dst, type, dnnl_nhwc);

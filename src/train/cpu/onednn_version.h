@@ -103,18 +103,21 @@ typedef const_dnnl_memory_desc_t leat_dn_const_desc;
 typedef struct leat_dn_conv_descs {
     leat_dn_desc src, weights, bias, dst; /* bias NULL: none */
     dnnl_dims_t stride, dilation, low, high;
-    bool not_1x1; /* pass over implementations for windows of 1 x 1 */
+    /* pass over implementations for windows of 1 x 1; for AMX, but for those */
+    bool not_1x1, not_amx;
 } leat_dn_conv_descs;
 
 /* Of all that make a description of memory: *out is NULL after a failure; leat_dn_desc_free() takes NULL. Of a
  * convolution's gradients, `hint` is the descriptor of a forward pass for training. */
 
-/* Whether this is an implementation for windows of 1 x 1. */
-static inline bool is_1x1(const_dnnl_primitive_desc_t pd)
+/* Whether this implementation is to be passed over. */
+static inline bool is_unwanted(const leat_dn_conv_descs *d, const_dnnl_primitive_desc_t pd)
 {
     const char *name = NULL;
-    return dnnl.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
-           name && strstr(name, "1x1");
+    if ((!d->not_1x1 && !d->not_amx) ||
+        dnnl.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !name)
+        return false;
+    return strstr(name, "1x1") ? d->not_1x1 : d->not_amx && strstr(name, "amx");
 }
 
 #if DNNL_VERSION_MAJOR == 2
@@ -167,7 +170,7 @@ static inline dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engi
     dnnl_primitive_desc_iterator_t at = NULL;
     dnnl_status_t status = dnnl.primitive_desc_iterator_create(&at, desc, attr, engine, hint);
     *out = status == dnnl_success ? dnnl.primitive_desc_iterator_fetch(at) : NULL;
-    while (status == dnnl_success && d->not_1x1 && is_1x1(*out)) {
+    while (status == dnnl_success && is_unwanted(d, *out)) {
         dnnl.primitive_desc_destroy(*out);
         status = dnnl.primitive_desc_iterator_next(at);
         *out = status == dnnl_success ? dnnl.primitive_desc_iterator_fetch(at) : NULL;
@@ -272,7 +275,7 @@ static inline dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_e
                                               const_dnnl_primitive_attr_t attr)
 {
     dnnl_status_t status = describe_first(out, engine, pass, forward, d, hint, attr);
-    while (status == dnnl_success && d->not_1x1 && is_1x1(*out))
+    while (status == dnnl_success && is_unwanted(d, *out))
         status = dnnl.primitive_desc_next_impl(*out);
     if (status == dnnl_last_impl_reached) {
         dnnl.primitive_desc_destroy(*out);
