@@ -2,14 +2,14 @@
  *
  * atomic_file.h: a file that appears under its name completely or not at all. All writers of files use it.
  *
- * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, links it
- * as ".NAME.<16 hex digits>.tmp", renames it to NAME and syncs the folder. A NAME of more than 100 bytes
+ * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes it, links it as
+ * ".NAME.<16 hex digits>.tmp", syncs it, renames it to NAME and syncs the folder. A NAME of more than 100 bytes
  * is left out of the temporary name, so that it always fits. Without O_TMPFILE (network file systems) or
  * /proc, the file has the temporary name from the start. If NAME is a link that link.h
  * follows, the file that it names is replaced, or made. A replaced file keeps its mode.
  *
  * Any failure removes the file. A killed process never changes NAME. The system removes its nameless
- * file; a file with a temporary name stays, and can be deleted. */
+ * file; a file with a temporary name (of a process that is killed during the sync, too) stays, and can be deleted. */
 #ifndef LEAT_ATOMIC_FILE_H
 #define LEAT_ATOMIC_FILE_H
 

@@ -72,7 +72,7 @@ typedef struct leat_loader_stats_info {
      * features decoded without it because the table did not match their bytes. */
     uint64_t n_seek, n_seek_refused;
     /* With decode_jpeg on a device: files decoded there; files that the workers decoded: not supported by the
-     * device, or outside its share. */
+     * device, without an end, or outside its share. */
     uint64_t n_jpeg_device, n_jpeg_host;
 
     /* Where the threads' time went, summed over them since the loader was opened. */

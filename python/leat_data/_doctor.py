@@ -63,6 +63,10 @@ class _OutOfTime(Exception):
     pass
 
 
+class _Failed(Exception):
+    """A changed loader does not work."""
+
+
 class _Passes:
     """Batches without end, pass after pass, until the time `limit`. Counts the waits for the first batch of each.
 
@@ -77,11 +81,9 @@ class _Passes:
     def _ask(self, what, *args):
         try:
             return what(*args)
-        except StopIteration:
-            raise
-        except Exception:
-            if self._trial:
-                raise _OutOfTime from None
+        except Exception as error:
+            if self._trial and not isinstance(error, StopIteration):
+                raise _Failed from None
             raise
 
     def next(self, at_end=None):
@@ -107,6 +109,8 @@ class _Passes:
         try:
             batch = self._ask(next, it)
         except StopIteration:
+            if self._trial:
+                raise _Failed from None
             raise ValueError(
                 "the loader gives no more batches" + (": give one that can be iterated again, not an iterator of it"
                                                       if self.n_taken else ": it is empty")) from None
@@ -246,9 +250,9 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         batch, is_first = passes.next(end_pass)
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time
+            run.left_out_rows += _rows(batch)
             _wait_for(step(batch))
             run.left_out += _time.perf_counter_ns() - (begun or asked)
-            run.left_out_rows += _rows(batch)
             begun = None
             continue
         run.wait += ready - asked
@@ -649,6 +653,9 @@ class _Doctor:
                 before.append(as_it_is)
         except _OutOfTime:
             pass
+        except _Failed:
+            change.gain = 0.0
+            return
         if not before:
             return
         ratios = sorted(_rate(a) / _rate(b) for a, b in zip(after, before))

@@ -406,6 +406,26 @@ class Budget(Still):
         self.assertEqual(d.verdict, "input-bound", str(d))
         self.assertAlmostEqual(d.measured_step_ms, 160, delta=40)
 
+    def test_a_trial_that_fails(self):
+        """A change that does not work is not told, and the diagnosis stays."""
+        class Broken:
+            num_workers, prefetch_factor = 8, 2
+
+            def __init__(self, fault):
+                self.fault = fault
+
+            def __iter__(self):
+                if self.fault:
+                    raise self.fault
+                return iter(())
+
+        for fault in RuntimeError("no shared memory"), None:  # None: it gives no batch
+            with self.subTest(fault=fault):
+                d = self.examine(Workers(400, 64, 4, 4, 50, persistent_workers=True), sleeps(10), 15,
+                                 lambda loader, changes: Broken(fault))
+                self.assertEqual(d.verdict, "input-bound", str(d))
+                self.assertFalse([c for c in d.changes if "num_workers" in c.set], str(d))
+
     def test_a_trial_waits_for_its_batches(self):
         """Those that were ready when it began tell nothing."""
         for n in 46, 400:

@@ -7,8 +7,8 @@
  * (progressive, very large, too long for the slot, without an end) are decoded here, and so are the rows beyond the device's
  * share, which are spread evenly over the batch. For these the op behind decode_jpeg runs here too, since its
  * output has one size. The choice depends only on the file, the plan and the row in the batch of all ranks.
- * A damaged header is an error of its record. Other damage is found only by the device's decoder (upload.c:
- * fail_file). */
+ * A damaged header, or no end marker, is an error of its record. Other damage is found only by the device's decoder, or not
+ * at all (upload.c: fail_file). */
 #include <string.h>
 
 #include "ops/jpeg/jpeg.h"

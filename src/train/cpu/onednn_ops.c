@@ -412,7 +412,8 @@ static bool gathers_too_much(const leat_dn_conv_spec *s)
 static bool steps_over(const leat_dn_conv_spec *s)
 {
     const leat_sliding *w = &s->window;
-    return s->bf16 && (w->stride[0] > w->size[0] || w->stride[1] > w->size[1]);
+    return s->bf16 && (w->stride[0] > w->size[0] || w->stride[1] > w->size[1] ||
+                       (w->out[1] == 1 && w->stride[1] > 1)); /* pytorch/pytorch/pull/188426 */
 }
 
 /* In any layout, or in the one that the spec gives. */
