@@ -316,7 +316,7 @@ int leat_atomic_file_commit_unsynced(leat_atomic_file *file, leat_format_error *
         return give_up_with(file, "writing", errno, err);
     if (!*file->temporary && link_temporary(file) < 0 && copy_to_temporary(file) < 0)
         return give_up_with(file, "renaming it to its name", errno, err);
-    /* It has a name by now: btrfs keeps nothing of a nameless file that is synced
+    /* It has a name by now: btrfs is reported to keep nothing of a nameless file that is synced
      * (github.com/andreacorbellini/rust-atomic-write-file/issues/6). */
     if (sync && fsync(file->fd) < 0)
         return give_up_with(file, "syncing to disk", errno, err);

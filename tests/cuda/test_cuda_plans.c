@@ -275,6 +275,27 @@ TEST_WITH(plans_are_kept, make_folder, remove_folder)
     leat_cudnn_properties_close(target.api, &target.properties);
 }
 
+/* Without a folder: until the process ends. */
+TEST(plans_are_kept_in_memory)
+{
+    const leat_gpu_lib_spec spec = small_conv();
+    leat_cudnn_plan *plan = NULL;
+    leat_error err;
+    int n;
+    open_target(NULL);
+    target.device = "kept in memory";
+    assert_null(leat_cudnn_plan_cached(&target, &spec));
+    if (leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err) < 0)
+        fail_msg("%s", err.message);
+    const size_t workspace = leat_cudnn_plan_workspace(plan);
+    leat_cudnn_plan_close(&plan);
+    plan = leat_cudnn_plan_cached(&target, &spec);
+    assert_non_null(plan);
+    assert_int_equal(leat_cudnn_plan_workspace(plan), workspace);
+    leat_cudnn_plan_close(&plan);
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
 /* Plans of one spec share an engine, whichever is closed first. */
 TEST_WITH(plans_share_an_engine, make_folder, remove_folder)
 {
@@ -324,9 +345,13 @@ TEST(plans_in_threads)
         if (rc == LEAT_OK)
             leat_cudnn_plan_close(&plans[i]);
     }
-    for (int i = 0; i <= LEAT_CUDNN_BUILDERS; i++)
-        targets[i] = target;
     for (int n_targets = 0; n_targets <= LEAT_CUDNN_BUILDERS + 1; n_targets++) {
+        char device[32]; /* of which the process keeps no plans yet */
+        snprintf(device, sizeof device, "in %d threads", n_targets);
+        for (int i = 0; i <= LEAT_CUDNN_BUILDERS; i++) {
+            targets[i] = target;
+            targets[i].device = device;
+        }
         leat_cudnn_plans_ahead(targets, n_targets, -1, some, N, plans);
         for (int i = 0; i < N; i++) {
             assert_int_equal(plans[i] != NULL, n_targets > 0 && i != 11);

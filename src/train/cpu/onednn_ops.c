@@ -408,12 +408,13 @@ static bool gathers_too_much(const leat_dn_conv_spec *s)
 }
 
 /* oneDNN's code for AMX takes too little scratch memory where a window is narrower than its stride, and computes wrong values
- * without a word (github.com/uxlfoundation/oneDNN/pull/5494: bf16, until 3.13; not its code for windows of 1 x 1). */
+ * without a word (github.com/uxlfoundation/oneDNN/pull/5494: bf16, until 3.13; not its code for windows of 1 x 1); perhaps also
+ * where strides lead to one column (github.com/pytorch/pytorch/pull/188426). */
 static bool steps_over(const leat_dn_conv_spec *s)
 {
     const leat_sliding *w = &s->window;
     return s->bf16 && (w->stride[0] > w->size[0] || w->stride[1] > w->size[1] ||
-                       (w->out[1] == 1 && w->stride[1] > 1)); /* pytorch/pytorch/pull/188426 */
+                       (w->out[1] == 1 && w->stride[1] > 1));
 }
 
 /* In any layout, or in the one that the spec gives. */
