@@ -235,6 +235,7 @@ class Delivery(unittest.TestCase):
                         np.testing.assert_array_equal(np.concatenate([c["x"] for c in cut]), whole["x"])
                     self.assertEqual("digest" in next(iter(parts[0])).info, "digest" in next(iter(built.loader())).info)
                     self.assertRaisesRegex(leat.ConfigError, "rank", built.loader, rank=3, ranks=3)
+                    self.assertRaisesRegex(leat.ConfigError, "rank is not given", built.loader, ranks=3)
 
     def test_a_rank_and_ranks_from_elsewhere(self):
         """One of them may be in the config, in `set`, or among the options of the engine."""

@@ -164,6 +164,20 @@ TEST(links_of_others_are_refused)
     expect_success(shell("test ! -s victim && ls f/*.npy"));
 }
 
+/* A file of a data set's name that no experiment wrote. */
+TEST(an_experiment_replaces_no_other_data)
+{
+    static const char *const names[] = { "rows-1000x100.npy", "rows-1000x100-labels.npy" };
+    for (size_t i = 0; i < 2; i++) {
+        clear("f");
+        expect_success(shell("mkdir -p data; echo mine > data/%s", names[i]));
+        assert_int_not_equal(shell("$L experiment mlp-1000x100-b10 --quick --data data -q"), 0);
+        expect_in(err, names[i]);
+        expect_in(err, "choose another folder for --data");
+        expect_success(shell("echo mine | cmp - data/%s && test $(ls data | wc -l) = 1", names[i]));
+    }
+}
+
 TEST(own_links_stay_links)
 {
     for (size_t i = 0; i < N_ROWS; i++) {

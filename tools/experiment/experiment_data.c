@@ -122,6 +122,27 @@ static int write_labels(leat_atomic_file *file, const struct array *array, int64
     return rc;
 }
 
+static int refuse(const char *path, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "%s: exists and is not of an experiment's data; choose another folder for "
+                     "--data, or remove it",
+                     path);
+}
+
+/* Whether a file of `bytes` per row, or none, has its wanted size; one of another size than this command makes, with
+ * --quick or without, is somebody else's and is not replaced. */
+static int check_size(const leat_experiment_run *run, const struct array *array, const char *path,
+                      int64_t bytes, bool *there, leat_error *err)
+{
+    const int64_t size = size_of(path), rows = (size - NPY_HEADER) / bytes;
+    *there = size >= NPY_HEADER + rows_of(run, array) * bytes;
+    if (size < 0 ||
+        ((size - NPY_HEADER) % bytes == 0 && (rows == array->rows || rows == array->quick_rows)))
+        return LEAT_OK;
+    return refuse(path, err);
+}
+
 typedef int write_fn(leat_atomic_file *, const struct array *, int64_t n, leat_format_error *);
 
 /* Not synced: a set can be made again, and pictures are many. */
@@ -147,9 +168,13 @@ static int make_array(const leat_experiment_run *run, const struct array *array,
     const int64_t rows = rows_of(run, array);
     char *path = leat_files_text("%s/%s.npy", run->data_folder, array->name);
     char *labels = leat_files_text("%s/%s-labels.npy", run->data_folder, array->name);
+    bool has_rows = false, has_labels = false;
     int rc = path && labels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK &&
-        (size_of(path) < NPY_HEADER + rows * row_bytes(array) || size_of(labels) < 0)) {
+    if (rc == LEAT_OK)
+        rc = check_size(run, array, path, row_bytes(array), &has_rows, err);
+    if (rc == LEAT_OK)
+        rc = check_size(run, array, labels, array->yes_or_no ? 4 : 8, &has_labels, err);
+    if (rc == LEAT_OK && !(has_rows && has_labels)) {
         rc = write_file(labels, array, rows, write_labels, err);
         if (rc == LEAT_OK)
             rc = write_file(path, array, rows, write_rows, err);
@@ -221,8 +246,10 @@ static int make_files(const leat_experiment_run *run, const struct array *array,
                                            (long long)(i % N_CLASSES), (long long)i);
         if (!path)
             rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
-        else if (size_of(path) < row_bytes(array))
+        else if (size_of(path) < 0)
             rc = write_file(path, array, i, write_picture, err);
+        else if (size_of(path) < row_bytes(array))
+            rc = refuse(path, err);
         free(path);
     }
     return rc;

@@ -149,16 +149,24 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
                                                : "not every file of the source has one");
 }
 
-/* Reads the engine's options and checks them against each other. */
+/* Reads the engine's options and checks them against each other. Without a rank every process would make the first
+ * part of each batch, and nobody the others. */
 static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
 {
     const int rc =
         leat_node_options(engine, engine, "engine", leat_engine_option_table, &plan->engine, err);
-    if (rc < 0 || plan->engine.rank < plan->engine.ranks)
+    const long long rank = plan->engine.rank, ranks = plan->engine.ranks;
+    if (rc < 0)
         return rc;
-    return leat_node_fail(engine, err, LEAT_E_CONFIG,
-                          "engine: rank must be below ranks %lld, got %lld",
-                          (long long)plan->engine.ranks, (long long)plan->engine.rank);
+    if (ranks > 1 && !leat_node_find(engine, "rank"))
+        return leat_node_fail(engine, err, LEAT_E_CONFIG,
+                              "engine: ranks is %lld, but rank is not given: add the number of "
+                              "this process, 0 to %lld",
+                              ranks, ranks - 1);
+    if (rank >= ranks)
+        return leat_node_fail(engine, err, LEAT_E_CONFIG,
+                              "engine: rank must be below ranks %lld, got %lld", ranks, rank);
+    return rc;
 }
 
 int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err)

@@ -278,18 +278,30 @@ TEST(the_trainer_refuses_ranks_but_takes_empty_batches)
 
 TEST(wrong_ranks_are_refused)
 {
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
-    char text[400];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
-             "engine: {ranks: 4, rank: 4}\npipeline: [{batch: 4}]\n",
-             path);
-    check(leat_config_parse(text, "ranks.yaml", &config, &err), &err);
-    assert_int_equal(leat_plan_open(config, NULL, &plan, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message, "ranks.yaml:2:9: engine: rank must be below ranks 4, got 4");
-    leat_config_close(&config);
+    static const char *const rows[][2] = {
+        { "ranks: 4, rank: 4", "rank must be below ranks 4, got 4" },
+        { "ranks: 4", "ranks is 4, but rank is not given: add the number of this process, 0 to 3" },
+        { "ranks: 1", NULL },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        leat_config *config;
+        leat_plan *plan;
+        leat_error err;
+        char text[400];
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+                 "engine: {%s}\npipeline: [{batch: 4}]\n",
+                 path, rows[i][0]);
+        check(leat_config_parse(text, "ranks.yaml", &config, &err), &err);
+        const int rc = leat_plan_open(config, NULL, &plan, &err);
+        assert_int_equal(rc, rows[i][1] ? LEAT_E_CONFIG : LEAT_OK);
+        if (rows[i][1]) {
+            snprintf(text, sizeof text, "ranks.yaml:2:9: engine: %s", rows[i][1]);
+            assert_string_equal(err.message, text);
+        }
+        leat_plan_close(&plan);
+        leat_config_close(&config);
+    }
 }
 
 SUITE_RECORD_FILE(N_RECORDS, 300)

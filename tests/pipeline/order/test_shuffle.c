@@ -453,11 +453,11 @@ TEST(streams_say_what_they_cost)
         const char *first, *options, *engine, *note;
     } cases[] = {
         { NULL, NULL, "{}", NULL },
-        { NULL, NULL, "{ranks: 4}", NULL },
-        { NULL, NULL, "{ranks: 3}", "8 streams are no multiple of 3 ranks" },
-        { NULL, NULL, "{ranks: 3}", "the next multiple is 9" },
-        { "take", "500", "{ranks: 4}", "take: keeps different samples" },
-        { "skip", "3", "{ranks: 4}", "a stage between shuffle and batch shifts the rows" },
+        { NULL, NULL, "{rank: 0, ranks: 4}", NULL },
+        { NULL, NULL, "{rank: 0, ranks: 3}", "8 streams are no multiple of 3 ranks" },
+        { NULL, NULL, "{rank: 0, ranks: 3}", "the next multiple is 9" },
+        { "take", "500", "{rank: 0, ranks: 4}", "take: keeps different samples" },
+        { "skip", "3", "{rank: 0, ranks: 4}", "a stage between shuffle and batch shifts the rows" },
         { "repeat", "2", "{}", NULL },
     };
     float *const rows = make_rows(N_ROWS);
