@@ -20,6 +20,12 @@ static void put(struct out *out, const char *bytes, size_t n)
             out->text[out->length] = bytes[i];
 }
 
+/* A colon inside a plain text: not at its end, and not before a space or what has a meaning in [..] and {..}. */
+static bool is_plain_colon(const char *text, size_t at, size_t n)
+{
+    return text[at] == ':' && at + 1 < n && !strchr(" ,[]{}", text[at + 1]);
+}
+
 /* Whether the text needs no quotes. Stricter than YAML's own rule. */
 static bool is_plain(const char *text)
 {
@@ -36,8 +42,7 @@ static bool is_plain(const char *text)
         const unsigned char c = (unsigned char)text[i];
         const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
                           (c >= 'A' && c <= 'Z') || strchr(extra, c);
-        const bool inner = i > 0 && (c == ' ' || (c == ':' && text[i + 1] != ' ' && i + 1 < n &&
-                                                  !strchr(",[]{}", text[i + 1])));
+        const bool inner = i > 0 && (c == ' ' || is_plain_colon(text, i, n));
         if (!word && !inner)
             return false;
     }

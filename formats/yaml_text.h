@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef enum leat_yaml_kind {
-    LEAT_YAML_VALUE, /* from a config: `true`, `1.5` and `~` need no quotes */
+    LEAT_YAML_VALUE, /* from a config: `true` and `1.5` need no quotes */
     LEAT_YAML_NAME, /* a name, which all readers of YAML must read as a text: "yes", "1.5", "null" */
 } leat_yaml_kind;
 

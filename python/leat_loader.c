@@ -368,7 +368,7 @@ static int form_of(const char *word, PyObject *convert, leat_py_form *out)
                                          [LEAT_PY_ARRAY] = "array" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(word, words[i])) {
-            *out = (leat_py_form){ .is = (enum leat_py_kind)i, .convert = convert };
+            *out = (leat_py_form){ .kind = (enum leat_py_kind)i, .convert = convert };
             return 0;
         }
     PyErr_Format(PyExc_ValueError, "'%s' is no form of a tensor", word);

@@ -82,11 +82,12 @@ typedef struct leat_py_form {
         LEAT_PY_OBJECT,  /* convert(Tensor) */
         LEAT_PY_CAPSULE, /* convert(DLPack capsule), in host memory alone */
         LEAT_PY_ARRAY    /* convert(shape, dtype, memory), as numpy.ndarray; in host memory alone */
-    } is;
+    } kind;
     PyObject *convert; /* NULL or None: none */
 } leat_py_form;
 
-/* A part of the batch in this form, which is a user of it. NULL with an exception. */
+/* A view of the held batch as an object of this form; the object is a user of the batch until it is freed. NULL with
+ * an exception. */
 PyObject *leat_py_tensor_of(leat_py_held *h, leat_view view, const leat_py_form *form);
 /* Makes the types. 0, or -1 with an exception. */
 int leat_py_tensor_init(PyObject *module);

@@ -387,11 +387,12 @@ static PyObject *array_of(leat_py_held *h, leat_view view, PyObject *convert)
 
 PyObject *leat_py_tensor_of(leat_py_held *h, leat_view view, const leat_py_form *form)
 {
-    if (form->is == LEAT_PY_ARRAY)
+    if (form->kind == LEAT_PY_ARRAY)
         return array_of(h, view, form->convert);
-    PyObject *const made = form->is == LEAT_PY_CAPSULE ? make_capsule(h, &view, false, false)
-                                                       : make_tensor(tensor_type, h, view);
-    if (!made || form->is == LEAT_PY_TENSOR)
+    PyObject *const made = form->kind == LEAT_PY_CAPSULE
+                               ? make_capsule(h, &view, false /* versioned */, false /* copies */)
+                               : make_tensor(tensor_type, h, view);
+    if (!made || form->kind == LEAT_PY_TENSOR)
         return made;
     PyObject *const out = PyObject_CallFunctionObjArgs(form->convert, made, NULL);
     Py_DECREF(made);

@@ -78,7 +78,7 @@ LEAT_API int leat_ranks_total(leat_ranks *ranks, int rc, uint64_t *counts, int32
  *          error of a rank, as leat_ranks_agree() has it */
 LEAT_API int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err);
 /* 1: this process says what all have to say, which is rank 0's task unless it is late; NULL: 1. */
-LEAT_API int leat_ranks_speaks(const leat_ranks *ranks);
+LEAT_API int leat_ranks_is_reporter(const leat_ranks *ranks);
 /* Where the time of a rank went, as shares: input + others + exchange + compute is 1. */
 typedef struct leat_ranks_time {
     char name[96];   /* "rank 2 of 4 (its machine)" */

@@ -269,7 +269,7 @@ LEAT_API int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metr
 LEAT_API int leat_trainer_decide_unkept(leat_trainer *trainer, leat_train_decision *out,
                                         leat_error *err);
 /* The learning rate of the next update, after the schedule; 0 for NULL. */
-LEAT_API double leat_trainer_rate(const leat_trainer *trainer);
+LEAT_API double leat_trainer_learning_rate(const leat_trainer *trainer);
 
 /* The model's outputs for a held batch: forward only, as in evaluation; waits for them. The batch stays held.
  * Does not change leat_trainer_metrics() and times. Targets are checked but have no other effect.

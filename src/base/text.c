@@ -49,15 +49,3 @@ double leat_text_f64(const char *text)
         freelocale(c);
     return value;
 }
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-bool leat_text_same(const char *a, const char *b)
-{
-    for (; *a && lower(*a) == lower(*b); a++)
-        b++;
-    return lower(*a) == lower(*b);
-}

@@ -23,7 +23,4 @@ size_t leat_text_message_v(char *text, size_t size, const char *format, va_list 
 /* strtod() of a decimal number, in the C locale. */
 double leat_text_f64(const char *text);
 
-/* Compares two words and ignores the case of ASCII letters. */
-bool leat_text_same(const char *a, const char *b);
-
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "formats/utf8.h"
 
 #define WORD_MAX 64 /* longer words are not compared */
 
@@ -91,7 +91,8 @@ static size_t edits(const char *a, size_t n_a, const char *b, size_t n_b)
 static bool is_other_name(const char *theirs, const char *ours)
 {
     for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
-        if (leat_text_same(other_names[i].theirs, theirs) && !strcmp(other_names[i].ours, ours))
+        if (leat_utf8_same_ascii(other_names[i].theirs, theirs) &&
+            !strcmp(other_names[i].ours, ours))
             return true;
     return false;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "formats/utf8.h"
 
 static const struct {
     const char *name;
@@ -80,7 +81,7 @@ static size_t decimal(const char *text)
 static leat_number any_f64(const char *text, double *out)
 {
     const char *p = text + (*text == '-' || *text == '+');
-    if (leat_text_same(p, "inf") || leat_text_same(p, ".inf")) {
+    if (leat_utf8_same_ascii(p, "inf") || leat_utf8_same_ascii(p, ".inf")) {
         *out = *text == '-' ? -INFINITY : INFINITY;
         return LEAT_NUMBER_OK;
     }
@@ -114,9 +115,9 @@ leat_number leat_number_f32(const char *text, float *out)
 leat_number leat_number_data(const char *text, float *out)
 {
     const char *const p = text + (*text == '-' || *text == '+');
-    if (leat_text_same(p, "nan"))
+    if (leat_utf8_same_ascii(p, "nan"))
         *out = NAN;
-    else if (leat_text_same(p, "infinity"))
+    else if (leat_utf8_same_ascii(p, "infinity"))
         *out = *text == '-' ? -INFINITY : INFINITY;
     else
         return leat_number_f32(text, out);
@@ -129,7 +130,7 @@ static int64_t unit_bytes(const char *text)
         return 1;
     text += strspn(text, " ");
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (leat_text_same(text, units[i].name))
+        if (leat_utf8_same_ascii(text, units[i].name))
             return units[i].bytes;
     return 0;
 }

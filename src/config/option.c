@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "formats/utf8.h"
 #include "nearest.h"
 #include "number.h"
 
@@ -60,7 +61,7 @@ static int set_bool(const leat_option *row, const char *name, void *to, const ch
 {
     static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
     for (int32_t i = 0; i < 6; i++)
-        if (leat_text_same(text, words[i])) {
+        if (leat_utf8_same_ascii(text, words[i])) {
             *(int32_t *)to = i & 1;
             return LEAT_OK;
         }

@@ -44,7 +44,7 @@ leat_net_call *leat_net_make_add(const leat_net_maker *m, leat_net_kernel kernel
 
 static int each(const leat_net_maker *m, int32_t mode)
 {
-    const int64_t n = leat_net_make_elements(m, m->op->out[0]);
+    const int64_t n = leat_net_make_n_elements(m, m->op->out[0]);
     leat_net_call *const c = leat_net_make_add(m, LEAT_NET_each, leat_net_make_eights(n));
     if (!c)
         return LEAT_E_NOMEM;
@@ -109,7 +109,7 @@ static int make_channels(const leat_net_maker *m)
     const int32_t wide_channels = leat_net_make_channels_of(&m->layer->out);
     const int64_t pixels = leat_gpu_launch_elements(&m->layer->out) / wide_channels;
     leat_net_call *const c =
-        leat_net_make_add(m, LEAT_NET_channels, leat_net_make_elements(m, narrow));
+        leat_net_make_add(m, LEAT_NET_channels, leat_net_make_n_elements(m, narrow));
     if (!c)
         return LEAT_E_NOMEM;
     c->args.train.mode = part;
@@ -132,7 +132,7 @@ static int make_pool(const leat_net_maker *m)
     const int32_t n_channels = (int32_t)m->layer->in.dims[2];
     const int32_t lanes = n_channels % LEAT_EIGHT ? 1 : LEAT_EIGHT;
     leat_net_call *const c = leat_net_make_add(m, kernels[m->op->prim],
-                                               leat_net_make_elements(m, m->op->out[0]) / lanes);
+                                               leat_net_make_n_elements(m, m->op->out[0]) / lanes);
     const leat_sliding *const s = &m->op->window;
     if (!c)
         return LEAT_E_NOMEM;

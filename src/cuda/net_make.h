@@ -56,7 +56,8 @@ static inline const void *leat_net_make_copy_of(const leat_net_maker *m, int32_t
     return p ? m->net->copies + p->at : (void *)leat_net_make_weight_of(m, k);
 }
 
-static inline int64_t leat_net_make_elements(const leat_net_maker *m, int32_t t)
+/* Elements of tensor t, of all rows of the plan. */
+static inline int64_t leat_net_make_n_elements(const leat_net_maker *m, int32_t t)
 {
     return leat_net_make_tensor(m, t)->n * m->plan->rows;
 }

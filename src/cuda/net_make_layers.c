@@ -85,7 +85,7 @@ static int grad_data(const leat_net_maker *m, leat_gpu_lib_kind kind)
                                      .dx = leat_net_make_address(m, m->op->out[0]) };
     spec.add = kind == LEAT_GPU_LIB_CONV_GRAD_DATA && m->op->in[1] >= 0;
     if (spec.add && leat_net_make_address(m, m->op->in[1]) != args.dx) {
-        const int64_t n = leat_net_make_elements(m, m->op->out[0]);
+        const int64_t n = leat_net_make_n_elements(m, m->op->out[0]);
         leat_net_call *const c = leat_net_make_add(m, LEAT_NET_each, leat_net_make_eights(n));
         if (!c)
             return LEAT_E_NOMEM;
@@ -256,7 +256,7 @@ static int lib_norm_grad(const leat_net_maker *m, const leat_train_args *a)
 static int mask(const leat_net_maker *m, int32_t mode, const void *from, const void *bytes,
                 void *to)
 {
-    const int64_t n = leat_net_make_elements(m, m->op->out[0]);
+    const int64_t n = leat_net_make_n_elements(m, m->op->out[0]);
     leat_net_call *const c = leat_net_make_add(m, LEAT_NET_each, leat_net_make_eights(n));
     if (!c)
         return LEAT_E_NOMEM;

@@ -225,13 +225,15 @@ static void device_sim_tasks_fini(leat_sim_tasks *tasks)
     free_tasks(tasks);
 }
 
+enum copy_engine { TO_DEVICE, TO_HOST, ON_DEVICE, N_COPY_ENGINES };
+
 struct sim_device {
     leat_device base;
-    leat_sim_options options; /* [const after open] */
-    leat_sim_tasks tasks;     /* its lock guards all fields below, and streams and events */
-    int64_t launch_ns;        /* time of the last launch */
-    int64_t compute_ns;       /* tails of the engines */
-    int64_t copy_ns[3];       /* [0] to the device, [1] to the host, [2] on the device */
+    leat_sim_options options;        /* [const after open] */
+    leat_sim_tasks tasks;            /* its lock guards all fields below, and streams and events */
+    int64_t launch_ns;               /* time of the last launch */
+    int64_t compute_ns;              /* tails of the engines */
+    int64_t copy_ns[N_COPY_ENGINES]; /* when each is free */
 };
 
 struct sim_stream {
@@ -491,7 +493,9 @@ static int sim_synthetic_work(leat_stream *stream, int64_t ns, int64_t launches,
     return rc;
 }
 
-static int copy(leat_stream *base, leat_sim_task item, double bytes_per_s, int direction)
+/* Copies on a stream follow one another, and so do those of one engine. */
+static int enqueue_copy(leat_stream *base, leat_sim_task item, double bytes_per_s,
+                        enum copy_engine engine)
 {
     struct sim_device *device = device_of(base);
     struct sim_stream *stream = (struct sim_stream *)base;
@@ -499,8 +503,8 @@ static int copy(leat_stream *base, leat_sim_task item, double bytes_per_s, int d
     const int rc = device_sim_tasks_reserve_locked(&device->tasks);
     if (rc == LEAT_OK) {
         const int64_t start_ns =
-            later(leat_clock_ns(), later(stream->tail_ns, device->copy_ns[direction]));
-        stream->tail_ns = device->copy_ns[direction] =
+            later(leat_clock_ns(), later(stream->tail_ns, device->copy_ns[engine]));
+        stream->tail_ns = device->copy_ns[engine] =
             start_ns + device->options.copy_latency_ns + time_of((double)item.bytes, bytes_per_s);
         if (device->options.copy_data)
             stream->behind = device_sim_tasks_push_locked(&device->tasks, stream->tail_ns, &item);
@@ -515,22 +519,22 @@ static int sim_copy_to_device(leat_stream *stream, void *to, const void *from, s
     const leat_sim_options *options = &device_of(stream)->options;
     const leat_sim_task item = { .to = to, .from = from, .bytes = bytes };
     if (pinned)
-        return copy(stream, item, options->copy_bytes_per_s, 0);
-    const int rc = copy(stream, item, options->pageable_bytes_per_s, 0);
+        return enqueue_copy(stream, item, options->copy_bytes_per_s, TO_DEVICE);
+    const int rc = enqueue_copy(stream, item, options->pageable_bytes_per_s, TO_DEVICE);
     return rc < 0 ? rc : sim_stream_sync(stream, NULL); /* a pageable copy is synchronous */
 }
 
 static int sim_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes)
 {
-    return copy(stream, (leat_sim_task){ .to = to, .from = from, .bytes = bytes },
-                device_of(stream)->options.copy_bytes_per_s, 1);
+    return enqueue_copy(stream, (leat_sim_task){ .to = to, .from = from, .bytes = bytes },
+                        device_of(stream)->options.copy_bytes_per_s, TO_HOST);
 }
 
 /* Each byte is read and written. */
 static int sim_copy_on_device(leat_stream *stream, void *to, const void *from, size_t bytes)
 {
-    return copy(stream, (leat_sim_task){ .to = to, .from = from, .bytes = bytes },
-                device_of(stream)->options.memory_bytes_per_s / 2, 2);
+    return enqueue_copy(stream, (leat_sim_task){ .to = to, .from = from, .bytes = bytes },
+                        device_of(stream)->options.memory_bytes_per_s / 2, ON_DEVICE);
 }
 
 const leat_device_table leat_device_sim = {

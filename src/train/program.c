@@ -59,16 +59,16 @@ int32_t leat_program_tensor_new(leat_program *p, const leat_shape *shape)
     return leat_program_tensor_typed(p, shape, type_of(p));
 }
 
-int32_t leat_program_save(leat_program *p, int64_t n)
+int32_t leat_program_statistics_new(leat_program *p, int64_t n_channels)
 {
     p->saved = grow(p, p->saved, p->n_saved, sizeof *p->saved);
     if (p->failed)
         return 0;
-    p->saved[p->n_saved] = n;
+    p->saved[p->n_saved] = n_channels;
     return p->n_saved++;
 }
 
-int32_t leat_program_saved(const leat_program *p, int32_t i)
+int32_t leat_program_statistics_of(const leat_program *p, int32_t i)
 {
     for (int32_t k = 0; k < p->n_ops; k++)
         if (p->ops[k].layer == i && p->ops[k].saved >= 0)

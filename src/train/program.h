@@ -87,8 +87,9 @@ bool leat_program_learns(const leat_program *p, int32_t i);
 bool leat_program_wants(const leat_program *p, int32_t i, int32_t k);
 /* Contributes to the gradient of layer i's k-th input. */
 void leat_program_give(leat_program *p, int32_t i, int32_t k, int32_t tensor);
-/* Memory for statistics of n channels; returns its index. And that of layer i's forward op. */
-int32_t leat_program_save(leat_program *p, int64_t n);
-int32_t leat_program_saved(const leat_program *p, int32_t i);
+/* Adds memory for statistics of n channels; returns its index. */
+int32_t leat_program_statistics_new(leat_program *p, int64_t n_channels);
+/* The index of those of layer i's forward op; -1: it has none. */
+int32_t leat_program_statistics_of(const leat_program *p, int32_t i);
 
 #endif

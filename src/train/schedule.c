@@ -267,7 +267,7 @@ int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat
                        leat_schedule **out, leat_error *err)
 {
     const leat_node *options = NULL;
-    size_t at = 0;
+    size_t at = 0; /* the first one: constant */
     int rc = leat_node_is_null(node)
                  ? LEAT_OK
                  : leat_nn_kind_find(node, "schedule", leat_schedule_kind, &at, &options, err);

@@ -149,7 +149,7 @@ static leat_net_step next_step(const leat_trainer *trainer)
                             .rows_before = at * model->batch_size,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
-                            .rate = trainer->still ? 0 : leat_trainer_rate(trainer) };
+                            .rate = trainer->still ? 0 : leat_trainer_learning_rate(trainer) };
 }
 
 /* After a training batch; updated: the weights changed. The last batch ends the run, updates or not. */

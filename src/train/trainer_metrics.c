@@ -179,8 +179,8 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     return leat_trainer_evaluate_until(trainer, loader, NULL, NULL, out, err);
 }
 
-/* A simulated device has no outputs. */
-static int begin_classes(leat_trainer *trainer, leat_error *err)
+/* Opens or empties the counters of metrics per class, if any are asked for. A simulated device has no outputs. */
+static int reset_class_metrics(leat_trainer *trainer, leat_error *err)
 {
     trainer->evaluated = false;
     if (!trainer->asked || trainer->info.simulated)
@@ -200,7 +200,7 @@ static int begin_evaluation(leat_trainer *trainer, leat_error *err)
         return rc;
     trainer->carried = add(trainer->carried, sums);
     trainer->view_sums = (leat_net_sums){ 0 };
-    rc = begin_classes(trainer, err);
+    rc = reset_class_metrics(trainer, err);
     return rc < 0 ? rc : swap_average(trainer, err);
 }
 

@@ -349,7 +349,7 @@ TEST(trainers)
     REFUSED(leat_ranks_network(NULL, 0, 1e9, &err));
     leat_ranks_deadline(NULL, 1);
     leat_ranks_overlap(NULL, 1);
-    assert_int_equal(leat_ranks_speaks(NULL), 1);
+    assert_int_equal(leat_ranks_is_reporter(NULL), 1);
     assert_int_equal(leat_ranks_times(NULL, NULL, 0), 0);
     leat_ranks_close(&ranks);
     leat_ranks_close(NULL);
@@ -377,7 +377,7 @@ TEST(trainers)
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_decide(NULL, NULL, NULL, &err));
     REFUSED(leat_trainer_decide_unkept(NULL, NULL, &err));
-    assert_true(leat_trainer_rate(NULL) <= 0);
+    assert_true(leat_trainer_learning_rate(NULL) <= 0);
     REFUSED(leat_trainer_save(NULL, "x", &err));
     REFUSED(leat_trainer_restore(NULL, "x", &err));
     REFUSED(leat_trainer_load(NULL, &err));

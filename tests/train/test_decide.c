@@ -43,7 +43,7 @@ static void check_all(const char *text, const expected *list, size_t n)
         if (d.better != list[i].better || d.stop != list[i].stop || d.lowered != list[i].lowered)
             fail_msg("evaluation %zu of %s: better %d, stop %d, lowered %d", i, text, d.better,
                      d.stop, d.lowered);
-        assert_true(fabs(leat_trainer_rate(f.trainer) - list[i].rate) < 1e-12);
+        assert_true(fabs(leat_trainer_learning_rate(f.trainer) - list[i].rate) < 1e-12);
     }
     fixture_close(&f);
 }
@@ -91,9 +91,9 @@ TEST(a_plateau_waits_for_the_end_of_a_warm_up)
         &f, MODEL LOSS ", schedule: {plateau: {patience: 2, warmup: 5, unit: steps}}" EVAL, &in);
     for (int i = 0; i < 10; i++) {
         const int lowered = decide(&f, 1, 0).lowered;
-        if (lowered != (i == 7 || i == 9) || fabs(leat_trainer_rate(f.trainer) - rates[i]) > 1e-12)
+        if (lowered != (i == 7 || i == 9) || fabs(leat_trainer_learning_rate(f.trainer) - rates[i]) > 1e-12)
             fail_msg("after %d updates: lowered %d, rate %g", i, lowered,
-                     leat_trainer_rate(f.trainer));
+                     leat_trainer_learning_rate(f.trainer));
         fixture_step(&f, &in, x, y, 4, true);
     }
     fixture_close(&f);
@@ -214,7 +214,7 @@ TEST(null_is_said)
     leat_train_decision out;
     leat_error err;
     assert_int_equal(leat_trainer_decide(NULL, &(leat_metrics){ 0 }, &out, &err), LEAT_E_ARGUMENT);
-    assert_true(leat_trainer_rate(NULL) <= 0);
+    assert_true(leat_trainer_learning_rate(NULL) <= 0);
 }
 
 /* The best weights that are kept: a better evaluation whose weights could not be is none, and the next one is compared with

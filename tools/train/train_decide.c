@@ -41,7 +41,7 @@ void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)
 {
     if (e->decided.lowered)
         printf("%7s (no better evaluation: the learning rate is now %.4g)\n", "",
-               leat_trainer_rate(t->trainer));
+               leat_trainer_learning_rate(t->trainer));
     if (e->decided.stop)
         printf("%7s (no better evaluation: the run ends here, as train.stop says)\n", "");
 }

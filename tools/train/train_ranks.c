@@ -112,9 +112,9 @@ int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, const leat_
 
 int leat_train_ranks_speaks(const leat_train_ranks *ranks)
 {
-    if (ranks->rank > 0 && leat_ranks_speaks(ranks->group) && ranks->error_fd >= 0)
+    if (ranks->rank > 0 && leat_ranks_is_reporter(ranks->group) && ranks->error_fd >= 0)
         dup2(ranks->error_fd, STDERR_FILENO);
-    return leat_ranks_speaks(ranks->group);
+    return leat_ranks_is_reporter(ranks->group);
 }
 
 void leat_train_ranks_end(leat_train_ranks *ranks)

@@ -93,7 +93,7 @@ static double epochs_done(const leat_train_run *t)
 /* For --json and --log. */
 static void note_epoch(leat_train_run *t, leat_train_epoch *e)
 {
-    e->rate = leat_trainer_rate(t->trainer);
+    e->rate = leat_trainer_learning_rate(t->trainer);
     if (e->has_eval && e->eval.accuracy > t->best_accuracy) {
         t->best_accuracy = e->eval.accuracy;
         t->best_epoch = e->number;

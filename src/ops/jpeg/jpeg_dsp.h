@@ -13,6 +13,9 @@ leat_jpeg_decode_band leat_jpeg_band_c, leat_jpeg_refine_c;
 void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next);
 size_t leat_jpeg_unstuff_c(const uint8_t *src, const uint8_t *end, uint8_t *dst,
                            const uint8_t **stop);
+/* Bits that a pass of the inverse transform drops: columns first, then rows. */
+enum { LEAT_IDCT_COLUMN_SHIFT = 11, LEAT_IDCT_ROW_SHIFT = 18 };
+
 uint32_t leat_jpeg_idct_c(const int16_t *blocks, int n_blocks, const int16_t *quant, uint8_t *out,
                           ptrdiff_t stride);
 void leat_jpeg_up_h2_c(const uint8_t *in, uint8_t *out, int n);

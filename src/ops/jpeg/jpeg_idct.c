@@ -93,9 +93,9 @@ uint32_t leat_jpeg_idct_c(const int16_t *blocks, int n_blocks, const int16_t *qu
             largest = magnitude > largest ? magnitude : largest;
         }
         for (int i = 0; i < 8; i++)
-            idct_1d(d + i, 8, 11);
+            idct_1d(d + i, 8, LEAT_IDCT_COLUMN_SHIFT);
         for (int i = 0; i < 8; i++) {
-            idct_1d(d + 8 * i, 1, 18);
+            idct_1d(d + 8 * i, 1, LEAT_IDCT_ROW_SHIFT);
             for (int x = 0; x < 8; x++)
                 out[i * stride + x] = (uint8_t)(clamp(d[8 * i + x], -128, 127) + 128);
         }

@@ -88,6 +88,7 @@ static uint32_t largest_of(V peak)
     return largest;
 }
 
+/* Two blocks a round: n_blocks is a multiple of 4. */
 uint32_t leat_jpeg_idct_avx2(const int16_t *blocks, int n_blocks, const int16_t *quant,
                              uint8_t *out, ptrdiff_t stride)
 {
@@ -96,9 +97,9 @@ uint32_t leat_jpeg_idct_avx2(const int16_t *blocks, int n_blocks, const int16_t 
         V d[8];
         load_rows(blocks, quant, d);
         peak = _mm256_max_epu16(peak, _mm256_abs_epi16(d[0]));
-        PASS(d, 11);
+        PASS(d, LEAT_IDCT_COLUMN_SHIFT);
         transpose(d);
-        PASS(d, 18);
+        PASS(d, LEAT_IDCT_ROW_SHIFT);
         transpose_bytes(d);
         UNROLLED
         for (int i = 0; i < 4; i++)

@@ -93,9 +93,9 @@ uint32_t leat_jpeg_idct_avx512(const int16_t *blocks, int n_blocks, const int16_
         V d[8];
         load_rows(blocks, quant, d);
         peak = _mm512_max_epu16(peak, _mm512_abs_epi16(d[0]));
-        PASS(d, 11);
+        PASS(d, LEAT_IDCT_COLUMN_SHIFT);
         transpose(d);
-        PASS(d, 18);
+        PASS(d, LEAT_IDCT_ROW_SHIFT);
         transpose_bytes(d);
         UNROLLED
         for (int i = 0; i < 4; i++)

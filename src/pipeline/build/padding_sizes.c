@@ -28,34 +28,39 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-static int find_largest(leat_build *build, const leat_chain *chain, const char *name, int64_t *most,
-                        leat_error *err)
+/* Values of a row whose number is not known before: of bytes the size of the largest record where the source knows
+ * that without reading, an upper bound; else of the longest feature, for which all records are read. At least 1. */
+static int find_row_size(leat_build *build, const leat_chain *chain, const char *name, int64_t *out,
+                         leat_error *err)
 {
     const leat_source *const source = build->plan->source;
-    _Atomic int64_t longest = 0;
+    int64_t record_bytes = -1;
+    _Atomic int64_t longest = 1;
     leat_order all;
     int rc = LEAT_OK;
-    *most = 0;
     if (chain->shape.dtype == LEAT_U8)
-        rc = leat_source_largest_record(source, most, err);
+        rc = leat_source_largest_record(source, &record_bytes, err);
     if (rc < 0)
         return rc;
-    if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
+    if (record_bytes >= 0) {
+        *out = record_bytes;
         leat_note_add(build->plan,
                       "'%s' has room for %lld bytes, the size of the largest record; give its true "
                       "size in shapes to save memory",
-                      name, (long long)*most);
+                      name, (long long)record_bytes);
         return LEAT_OK;
     }
     leat_order_init(&all, source->n_records);
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
-    *most = longest > 1 ? longest : 1;
+    if (rc < 0)
+        return rc;
+    *out = longest;
     leat_note_add(build->plan,
                   "'%s': rows hold %lld values, the longest record; all records were read to find "
                   "it; give shapes to avoid this",
-                  name, (long long)*most);
-    return rc;
+                  name, (long long)*out);
+    return LEAT_OK;
 }
 
 /* --- a tensor's row -------------------------------------------------------------------------------- */
@@ -101,7 +106,7 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
             where, err, LEAT_E_CONFIG,
             "'%s' is %s: its size is not known before its ops have run: give `shapes: {%s: […]}`",
             name, leat_shape_text(&chain->shape, text, sizeof text), name);
-    const int rc = find_largest(build, chain, name, out, err);
+    const int rc = find_row_size(build, chain, name, out, err);
     return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/text.h"
+#include "formats/utf8.h"
 #include "leat/loader.h"
 #include "ops/decode/decode.h"
 #include "ops/op_list.h"
@@ -79,7 +79,7 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
 {
     leat_nearest_word near = leat_nearest_init(name);
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
-        if (leat_text_same(elsewhere[i].name, name))
+        if (leat_utf8_same_ascii(elsewhere[i].name, name))
             return leat_node_fail(entry, err, LEAT_E_CONFIG, "there is no op '%s': %s", name,
                                   elsewhere[i].advice);
     for (size_t i = 0; leat_stage_kind(i); i++)

@@ -50,14 +50,16 @@ static bool fits(const leat_shape *wanted, const leat_shape *is)
     return true;
 }
 
-/* *sum += bytes of a tensor, rounded up; false: too many. */
+#define MOST_BYTES (INT64_MAX / 4) /* of a sample: rounding up and adding cannot overflow */
+
+/* *sum += bytes of a tensor, rounded up; false: they are unknown, or the sum is above MOST_BYTES. */
 static bool add_bytes(const leat_shape *shape, uint64_t *sum)
 {
     const int64_t bytes = leat_shape_bytes(shape);
-    if (bytes < 0 || bytes > INT64_MAX / 4)
+    if (bytes < 0 || bytes > MOST_BYTES)
         return false;
     *sum += round_up((uint64_t)bytes);
-    return *sum <= INT64_MAX / 4;
+    return *sum <= MOST_BYTES;
 }
 
 int64_t leat_cache_sample_bytes(const leat_cache_layout *layout, const leat_view *views)

@@ -158,8 +158,8 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
         return leat_fail_in(err, rc, "%s: ", l->name);
     want_scratch(net, leat_dn_ops->primitive_scratch(*out));
     return pass == LEAT_DN_GRAD_WEIGHTS
-               ? place_grad(net, param, leat_dn_ops->conv_weights(*out), err)
-               : add_pack(net, param, op->norm, leat_dn_ops->conv_weights(*out), err);
+               ? place_grad(net, param, leat_dn_ops->conv_weights_layout(*out), err)
+               : add_pack(net, param, op->norm, leat_dn_ops->conv_weights_layout(*out), err);
 }
 
 /* A product of a dense layer in bfloat16; those in float32 need no plan. */

@@ -13,7 +13,7 @@ enum { WEIGHT, BIAS };
 static const leat_cpu_pack *packed(const leat_cpu_call *call)
 {
     return leat_cpu_pack_find(call->net, call->layer->first_param, call->op->norm,
-                              leat_dn_ops->conv_weights(call->primitive));
+                              leat_dn_ops->conv_weights_layout(call->primitive));
 }
 
 static int conv(const leat_cpu_call *call)

@@ -88,7 +88,7 @@ typedef struct leat_dn_table {
     int (*conv_open)(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_primitive **out,
                      leat_error *err);
     /* Layout of the weights or, of GRAD_WEIGHTS, of their gradient. Valid until leat_dn_close(). */
-    const leat_dn_layout *(*conv_weights)(const leat_dn_primitive *conv);
+    const leat_dn_layout *(*conv_weights_layout)(const leat_dn_primitive *conv);
     int (*conv_run)(leat_dn_primitive *conv, int32_t thread, const leat_dn_conv_args *args,
                     leat_error *err);
 

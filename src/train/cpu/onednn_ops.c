@@ -37,7 +37,7 @@ struct leat_dn_primitive {
     int data[MAX_ARGS];      /* of each: its place in the data of a run */
     dnnl_memory_t *memories; /* [thread * n_args + argument] */
     size_t scratch;
-    const leat_dn_layout *weights; /* of a convolution */
+    const leat_dn_layout *weights_layout; /* of a convolution */
 };
 
 /* Fills *err with the name of oneDNN's status. */
@@ -499,7 +499,7 @@ static const int conv_args[3][MAX_ARGS] = {
 /* A convolution that is being made. */
 typedef struct conv_making {
     const leat_dn_conv_spec *spec;
-    const leat_dn_layout *weights;
+    const leat_dn_layout *weights_layout;
 } conv_making;
 
 static dnnl_status_t describe_conv(leat_dn *dn, void *arg, const_dnnl_primitive_attr_t attr,
@@ -510,9 +510,9 @@ static dnnl_status_t describe_conv(leat_dn *dn, void *arg, const_dnnl_primitive_
     const dnnl_status_t status = make_desc(dn, conv->spec, attr, out);
     if (status != dnnl_success)
         return status;
-    conv->weights =
+    conv->weights_layout =
         intern_layout(dn, dnnl.primitive_desc_query_md(*out, dnnl_query_exec_arg_md, weights));
-    return conv->weights ? dnnl_success : dnnl_out_of_memory;
+    return conv->weights_layout ? dnnl_success : dnnl_out_of_memory;
 }
 
 static int conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_primitive **out,
@@ -529,13 +529,13 @@ static int conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_primiti
                          .arg = &conv };
     const int rc = primitive_open(dn, &how, out, err);
     if (rc == LEAT_OK)
-        (*out)->weights = conv.weights;
+        (*out)->weights_layout = conv.weights_layout;
     return rc;
 }
 
-static const leat_dn_layout *conv_weights(const leat_dn_primitive *conv)
+static const leat_dn_layout *conv_weights_layout(const leat_dn_primitive *conv)
 {
-    return conv->weights;
+    return conv->weights_layout;
 }
 
 static int conv_run(leat_dn_primitive *conv, int32_t thread, const leat_dn_conv_args *a,
@@ -590,7 +590,7 @@ const leat_dn_table JOIN(leat_dn_table_, DNNL_VERSION_MAJOR) = {
     .primitive_close = primitive_close,
     .primitive_scratch = primitive_scratch,
     .conv_open = conv_open,
-    .conv_weights = conv_weights,
+    .conv_weights_layout = conv_weights_layout,
     .conv_run = conv_run,
     .layout_bytes = layout_bytes,
     .layout_plain = layout_plain,

@@ -143,9 +143,9 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     if (d->plateau && leat_schedule_warms_up(trainer->schedule, updates_of(trainer)))
         d->plateau->waited = 0;
     if (d->plateau && leat_patience_is_over(d->plateau)) {
-        const double before = leat_trainer_rate(trainer);
+        const double before = leat_trainer_learning_rate(trainer);
         leat_patience_again(d->plateau);
-        out->lowered = leat_trainer_rate(trainer) < before; /* not at its `min` */
+        out->lowered = leat_trainer_learning_rate(trainer) < before; /* not at its `min` */
     }
     d->at = at;
     return LEAT_OK;
@@ -165,7 +165,7 @@ int leat_trainer_decide_unkept(leat_trainer *trainer, leat_train_decision *out, 
     return LEAT_OK;
 }
 
-double leat_trainer_rate(const leat_trainer *trainer)
+double leat_trainer_learning_rate(const leat_trainer *trainer)
 {
     if (!trainer)
         return 0;

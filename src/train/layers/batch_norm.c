@@ -72,7 +72,7 @@ static void forward(leat_program *p, int32_t i)
     leat_prim_op *op = leat_program_forward_op(p, fixed ? LEAT_PRIM_NORM_FIXED : LEAT_PRIM_NORM, i);
     leat_program_fuse(p, i, op);
     if (!fixed)
-        op->saved = leat_program_save(p, l->out.dims[l->out.rank - 1]);
+        op->saved = leat_program_statistics_new(p, l->out.dims[l->out.rank - 1]);
 }
 
 /* Statistics that are kept are constants. */
@@ -81,7 +81,7 @@ static void backward_fixed(leat_program *p, int32_t i)
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t dx = leat_program_wants(p, i, 0) ? leat_program_tensor_new(p, &l->in) : -1;
     const int32_t x = leat_program_learns(p, i) ? leat_program_in(p, i, 0) : -1;
-    const int32_t saved = leat_program_save(p, l->in.dims[l->in.rank - 1]);
+    const int32_t saved = leat_program_statistics_new(p, l->in.dims[l->in.rank - 1]);
     leat_program_op(p, LEAT_PRIM_NORM_FIXED_GRAD, i, leat_program_grad(p, i), x, -1, dx)->saved =
         saved;
     if (dx >= 0)
@@ -99,7 +99,7 @@ static void backward(leat_program *p, int32_t i)
     leat_prim_op *op = leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),
                                        leat_program_in(p, i, 0), leat_program_out(p, i), dx);
     leat_program_fuse(p, i, op);
-    op->saved = leat_program_saved(p, i);
+    op->saved = leat_program_statistics_of(p, i);
     leat_program_give(p, i, 0, dx);
 }
 

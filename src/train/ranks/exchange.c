@@ -319,7 +319,7 @@ int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err
     return rc;
 }
 
-int leat_ranks_speaks(const leat_ranks *ranks)
+int leat_ranks_is_reporter(const leat_ranks *ranks)
 {
     return !ranks || ranks->rank == 0 || ranks->reports;
 }

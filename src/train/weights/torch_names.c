@@ -15,7 +15,8 @@ bool leat_torch_is(const leat_safetensors *file)
     return !writer || strncmp(writer, "leat ", 5) != 0;
 }
 
-/* Parts of layers, here and there. */
+/* Names of the parts of layers: leat's, PyTorch's. From FIRST_STATISTIC on only PyTorch uses the second; "weight" and
+ * "bias" prove nothing. */
 static const char *const parts[][2] = { { "scale", "weight" },
                                         { "shift", "bias" },
                                         { "mean", "running_mean" },
@@ -29,7 +30,7 @@ static bool has_part(const char *name, const char *part)
     return dot && !strcmp(dot + 1, part);
 }
 
-bool leat_torch_is_sure(const leat_safetensors *file)
+bool leat_torch_is_certain(const leat_safetensors *file)
 {
     const char *const format = leat_safetensors_note_of(file, "format");
     bool sure = format && !strcmp(format, "pt");

@@ -11,7 +11,7 @@
 /* True unless the file says that leat wrote it: it is read as one of PyTorch. */
 bool leat_torch_is(const leat_safetensors *file);
 /* True if notes or tensors say that PyTorch wrote it. */
-bool leat_torch_is_sure(const leat_safetensors *file);
+bool leat_torch_is_certain(const leat_safetensors *file);
 /* A name as leat gives, INDEX.KIND.weight or a part that PyTorch's layers of norms lack; NULL: the file has none. A
  * module of PyTorch can have it, too. */
 const char *leat_torch_name_of_leat(const leat_safetensors *file);

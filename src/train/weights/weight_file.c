@@ -33,7 +33,7 @@ int leat_weight_file_open(leat_weight_file *out, const char *path, leat_weight_l
     out->torch = layout == LEAT_WEIGHT_LAYOUT_AUTO ? leat_torch_is(out->file)
                                                    : layout == LEAT_WEIGHT_LAYOUT_TORCH;
     out->guessed =
-        layout == LEAT_WEIGHT_LAYOUT_AUTO && out->torch && !leat_torch_is_sure(out->file);
+        layout == LEAT_WEIGHT_LAYOUT_AUTO && out->torch && !leat_torch_is_certain(out->file);
     return verify(out, err);
 }
 
