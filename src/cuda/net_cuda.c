@@ -25,20 +25,18 @@ static double power(double base, int64_t n)
 static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows,
                                   const leat_net_step *how)
 {
+    leat_train_update_args options = { 0 };
     leat_train_step step = { .rate = how->rate,
-                             .left = { 1, 1 },
                              .share = how->share,
                              .clip = how->clip,
                              .grad_scale = how->share,
                              .n_valid = rows->n_valid,
                              .updates = net->updates,
                              .rows_before = how->rows_before };
-    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW ||
-        net->optimizer == LEAT_OPTIM_MUON) { /* their options begin alike */
-        const leat_adam_options *const o = net->model->optimizer_options;
-        step.left[0] = 1 - power((double)o->beta1, net->updates + 1);
-        step.left[1] = 1 - power((double)o->beta2, net->updates + 1);
-    }
+    leat_net_kinds_put_update(net, &options);
+    step.left[0] =
+        1 - power((double)options.beta1, net->updates + 1); /* 1 where there is no beta */
+    step.left[1] = 1 - power((double)options.beta2, net->updates + 1);
     return step;
 }
 

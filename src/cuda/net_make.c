@@ -258,17 +258,10 @@ static int make_loss(const leat_net_maker *m)
     const leat_program_tensor *const logits = leat_net_make_tensor(m, m->op->in[0]);
     a->target = m->net->target;
     a->target_type = target_type(m->net->model);
-    a->loss = m->net->loss;
     a->sums = m->net->sums;
     a->class_weights = m->net->class_weights;
     a->weights = m->net->weights;
-    if (a->loss == LEAT_LOSS_SOFTMAX) {
-        a->smoothing = ((const leat_softmax_options *)m->net->model->loss_options)->label_smoothing;
-    } else if (a->loss != LEAT_LOSS_SQUARED) {
-        const leat_binary_options *const o = m->net->model->loss_options;
-        a->smoothing = o->label_smoothing;
-        a->positive = o->positive_weight;
-    }
+    leat_net_kinds_put_loss(m->net, a);
     a->channels = (int32_t)logits->n;
     a->row_n = logits->n;
     c->blocks[0] = (unsigned)((a->rows + LEAT_LOSS_ROWS - 1) / LEAT_LOSS_ROWS);

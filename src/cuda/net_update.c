@@ -154,23 +154,7 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 static leat_net_call update_call(const leat_net *net)
 {
     leat_net_call c = ranged(net, LEAT_NET_update, &net->update_ranges);
-    leat_train_update_args *const a = &c.args.update;
-    const void *const options = net->model->optimizer_options;
-    if (net->optimizer == LEAT_OPTIM_SGD) {
-        const leat_sgd_options *const o = options;
-        a->momentum = o->momentum;
-        a->nesterov = o->nesterov;
-        a->decoupled = o->decoupled;
-    } else if (net->optimizer == LEAT_OPTIM_LARS) {
-        const leat_lars_options *const o = options;
-        a->momentum = o->momentum;
-        a->trust = o->trust;
-    } else {
-        const leat_adam_options *const o = options;
-        a->beta1 = o->beta1;
-        a->beta2 = o->beta2;
-        a->epsilon = o->epsilon;
-    }
+    leat_net_kinds_put_update(net, &c.args.update);
     return c;
 }
 

@@ -91,7 +91,8 @@ TEST(a_plateau_waits_for_the_end_of_a_warm_up)
         &f, MODEL LOSS ", schedule: {plateau: {patience: 2, warmup: 5, unit: steps}}" EVAL, &in);
     for (int i = 0; i < 10; i++) {
         const int lowered = decide(&f, 1, 0).lowered;
-        if (lowered != (i == 7 || i == 9) || fabs(leat_trainer_learning_rate(f.trainer) - rates[i]) > 1e-12)
+        if (lowered != (i == 7 || i == 9) ||
+            fabs(leat_trainer_learning_rate(f.trainer) - rates[i]) > 1e-12)
             fail_msg("after %d updates: lowered %d, rate %g", i, lowered,
                      leat_trainer_learning_rate(f.trainer));
         fixture_step(&f, &in, x, y, 4, true);
