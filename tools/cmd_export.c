@@ -29,7 +29,7 @@ static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
                                    .threads = -1,
                                    .set = &o->set };
     /* leat's and PyTorch's have the field of the writer's name there. */
-    static const leat_file_kind onnx = { "an ONNX file", "\x12", 2 };
+    static const leat_output_kind onnx = { "an ONNX file", "\x12", 2 };
     if (!o->onnx)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs --onnx FILE");
     int rc = leat_json_check(o->json, err);

@@ -207,7 +207,7 @@ static int check_name(const struct index_options *o, leat_error *err)
             "--manifest %s: the name must be manifest.json, or end in -manifest.json or "
             ".manifest.json: readers know a manifest by its name",
             o->manifest);
-    static const leat_file_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
+    static const leat_output_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
     return leat_files_check(o->manifest, &kind, err);
 }
 

@@ -254,8 +254,8 @@ static bool is_kept(const char *folder, const char *path)
  * --restore are often of the same --save. */
 static int check_save(const struct train *t, leat_error *err)
 {
-    static const leat_file_kind weights = { "a file of weights that leat wrote",
-                                            "{\"__metadata__\":{\"writer\":\"leat ", 8 };
+    static const leat_output_kind weights = { "a file of weights that leat wrote",
+                                              "{\"__metadata__\":{\"writer\":\"leat ", 8 };
     const char *const save = t->o->save, *const resume = t->o->resume;
     const char *const folder = leat_trainer_get_info(t->run.trainer)->checkpoint_dir;
     char from[LEAT_CHECKPOINT_PATH];

@@ -278,7 +278,7 @@ static int tune(struct job *job, leat_error *err)
 
 static int check_output(const struct job *job, leat_error *err)
 {
-    static const leat_file_kind tuned = { "a config that `leat tune` wrote", BEGINS, 0 };
+    static const leat_output_kind tuned = { "a config that `leat tune` wrote", BEGINS, 0 };
     const char *const path = job->o->write;
     if (path && job->o->diff)
         return leat_fail(err, LEAT_E_ARGUMENT,

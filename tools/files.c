@@ -150,7 +150,7 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
-const leat_file_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
+const leat_output_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
 
 /* The folder of a path, in new memory; NULL: out of memory. */
 static char *folder_of(const char *path)
@@ -177,7 +177,7 @@ bool leat_files_same(const char *a, const char *b)
     return same;
 }
 
-int leat_files_check(const char *path, const leat_file_kind *kind, leat_error *err)
+int leat_files_check(const char *path, const leat_output_kind *kind, leat_error *err)
 {
     leat_format_error why;
     leat_atomic_file *file;
@@ -188,7 +188,7 @@ int leat_files_check(const char *path, const leat_file_kind *kind, leat_error *e
     leat_atomic_file_close(&file);
     if (rc < 0)
         return leat_files_fail(err, &why);
-    if (!kind || leat_file_kind_may_replace(path, kind))
+    if (!kind || leat_output_kind_may_replace(path, kind))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
                      "%s: exists and is not %s; choose another name, or remove it", path,

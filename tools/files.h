@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "formats/file_kind.h"
 #include "formats/format.h"
+#include "formats/output_kind.h"
 #include "formats/yaml_text.h"
 #include "leat/error.h"
 
@@ -19,14 +19,14 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
-extern const leat_file_kind leat_files_svg;
+extern const leat_output_kind leat_files_svg;
 
 /* For the path of every output option, before long work: creates missing folders, and checks that the file can be
  * written, so that a wrong name is found at the start. It leaves no file behind.
  *
  * kind     an existing regular file may be replaced only if it is empty or of this kind. NULL: any file may
  * returns  LEAT_OK; LEAT_E_IO, or LEAT_E_ARGUMENT for another kind, both with the path */
-int leat_files_check(const char *path, const leat_file_kind *kind, leat_error *err);
+int leat_files_check(const char *path, const leat_output_kind *kind, leat_error *err);
 
 /* True if both paths lead to one file, or would if it were made. */
 bool leat_files_same(const char *a, const char *b);

@@ -242,7 +242,7 @@ int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
     char *end = text;
     if (!path)
         return LEAT_OK;
-    int rc = leat_files_check(path, &leat_file_kind_trace, err);
+    int rc = leat_files_check(path, &leat_output_kind_trace, err);
     if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0) {
         snprintf(text, sizeof text, "engine.spans=%lld", (long long)spans_of_thread(config));
         rc = leat_config_set_as(config, text, "--trace", err);

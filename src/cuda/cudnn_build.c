@@ -2,7 +2,7 @@
  *
  * cudnn_build.c: makes descriptors of cuDNN; see cudnn_build.h. */
 #include "cudnn_build.h"
-#include "cudnn_graph.h"
+#include "cudnn_plan.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,7 +74,7 @@ void leat_cudnn_close(leat_cudnn_build *b)
 
 /* --- many plans ------------------------------------------------------------------------------- */
 
-/* Builds many plans in several threads; see cudnn_graph.h. */
+/* Builds many plans in several threads; see cudnn_plan.h. */
 
 typedef struct all {
     const leat_gpu_lib_spec *specs;

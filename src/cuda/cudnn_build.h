@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn_build.h: descriptors of cuDNN's graph API, for cudnn_ops.c and cudnn_graph.c. A builder owns all that it
+ * cudnn_build.h: descriptors of cuDNN's graph API, for cudnn_ops.c and cudnn_plan.c. A builder owns all that it
  * makes and remembers the first failure; after that its functions do nothing, so that only the end has to look. */
 #ifndef LEAT_CUDNN_BUILD_H
 #define LEAT_CUDNN_BUILD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_cache.h: texts on disk between runs, one file each, for the plans of cudnn_graph.c. Folder NULL: in memory, until the
+ * plan_cache.h: texts on disk between runs, one file each, for the plans of cudnn_plan.c. Folder NULL: in memory, until the
  * process ends, so that a net which is opened again compiles nothing; from 64 MB on nothing more is stored. Any thread.
  *
  * A text belongs to a name and a version. A file of another version is not used, and the next store replaces

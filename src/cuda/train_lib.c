@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_lib.c: fills train_lib.h with cuDNN (cudnn_graph.h) and cuBLASLt (cublaslt.h). */
+ * train_lib.c: fills train_lib.h with cuDNN (cudnn_plan.h) and cuBLASLt (cublaslt.h). */
 #include "train_lib.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cublaslt.h"
-#include "cudnn_graph.h"
+#include "cudnn_plan.h"
 #include "gpu.h"
 #include "gpu_libs.h"
 

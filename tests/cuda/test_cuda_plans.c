@@ -6,7 +6,7 @@
 
 #include "config/node.h"
 #include "cuda/train_lib.h"
-#include "cudnn_graph.h"
+#include "cudnn_plan.h"
 #include "fixtures/own_folder.h"
 #include "gpu/gpu_train.h"
 #include "gpu_libs.h"

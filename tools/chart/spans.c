@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/file_kind.h"
 #include "formats/grow.h"
+#include "formats/output_kind.h"
 #include "print/fields.h"
 
 static const struct {
@@ -22,7 +22,7 @@ static const struct {
 
 bool leat_spans_is_trace(const char *bytes, size_t n)
 {
-    const char *const begins = leat_file_kind_trace.begins;
+    const char *const begins = leat_output_kind_trace.begins;
     return n >= strlen(begins) && !memcmp(bytes, begins, strlen(begins));
 }
 
@@ -124,7 +124,7 @@ static void take_rest(leat_spans *s, FILE *file)
 int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *err)
 {
     char head[64];
-    const int n = (int)strlen(leat_file_kind_trace.begins);
+    const int n = (int)strlen(leat_output_kind_trace.begins);
     uint64_t n_events = 0;
     json_error_t why;
     int c, rc = LEAT_OK;

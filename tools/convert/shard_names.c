@@ -57,7 +57,7 @@ int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_err
 /* It replaces no other file, and its text can hold the names of the set. */
 static int check_manifest(const char *prefix, leat_error *err)
 {
-    static const leat_file_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
+    static const leat_output_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
     json_t *const text = json_string(leat_files_base_name(prefix));
     json_decref(text);
     if (!text)

@@ -53,8 +53,8 @@ static char *config_text(const leat_experiment_run *run, const char *name)
 
 int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err)
 {
-    static const leat_file_kind ours = { "a config that `leat experiment` wrote",
-                                         "# Written by `leat experiment`.\n", 0 };
+    static const leat_output_kind ours = { "a config that `leat experiment` wrote",
+                                           "# Written by `leat experiment`.\n", 0 };
     char *const config = config_text(run, name);
     char *const text = config ? leat_files_text("%s%s", ours.begins, config) : NULL;
     char *const path = leat_files_text("%s/%s.yaml", run->data_folder, name);

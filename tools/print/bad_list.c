@@ -13,7 +13,7 @@
 
 int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
 {
-    static const leat_file_kind errors = { "a list of errors", "{\"batch\":", 0 };
+    static const leat_output_kind errors = { "a list of errors", "{\"batch\":", 0 };
     *list = (leat_bad_list){ .path = path };
     if (!path)
         return LEAT_OK;

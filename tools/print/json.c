@@ -103,7 +103,7 @@ bool leat_json_to_stdout(const char *path)
 
 int leat_json_check(const char *path, leat_error *err)
 {
-    static const leat_file_kind ours = { "JSON of leat", "{\n  \"leat\": \"", 0 };
+    static const leat_output_kind ours = { "JSON of leat", "{\n  \"leat\": \"", 0 };
     if (!path || leat_json_to_stdout(path))
         return LEAT_OK;
     const int rc = leat_files_check(path, &ours, err);

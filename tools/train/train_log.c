@@ -81,14 +81,14 @@ static int refuse_curves(const leat_train_log *log, const char *folder, leat_err
 /* A resumed run replaces the picture, and any run one that is left of another. */
 static int check_picture(const leat_train_log *log, leat_error *err)
 {
-    static const leat_file_kind ours = { "a picture of leat", "tEXtleat", 37 };
+    static const leat_output_kind ours = { "a picture of leat", "tEXtleat", 37 };
     return has_lines(log) ? LEAT_OK : leat_files_check(log->picture, &ours, err);
 }
 
 /* One run at a time logs to a folder: it keeps log.jsonl locked. */
 static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
 {
-    static const leat_file_kind ours = { "a log of leat", "{\"leat\": ", 0 };
+    static const leat_output_kind ours = { "a log of leat", "{\"leat\": ", 0 };
     int rc = leat_files_check(log->path, &ours, err);
     if (rc == LEAT_OK && !goes_on)
         rc = refuse_curves(log, folder, err);

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "engine.h"
 #include "formats/atomic_file.h"
-#include "formats/file_kind.h"
+#include "formats/output_kind.h"
 #include "formats/visible.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
@@ -241,7 +241,7 @@ static void put_rest(writer *w)
 
 static int write_all(writer *w)
 {
-    put(w, leat_file_kind_trace.begins);
+    put(w, leat_output_kind_trace.begins);
     begin(w, "M", "process_name", 0);
     put(w, ",\"args\":{\"name\":\"leat\"}}");
     put_rows(w);
@@ -262,7 +262,7 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     pthread_mutex_unlock(&loader->lock);
     leat_timing_stages(loader->plan, w.stages);
     w.rc = leat_atomic_file_open(&w.file, path, LEAT_ATOMIC_FILE_NO_SYNC, &w.failure);
-    const bool is_other = w.rc >= 0 && !leat_file_kind_may_replace(path, &leat_file_kind_trace);
+    const bool is_other = w.rc >= 0 && !leat_output_kind_may_replace(path, &leat_output_kind_trace);
     if (w.rc >= 0 && !is_other)
         w.rc = write_all(&w);
     leat_atomic_file_close(&w.file);

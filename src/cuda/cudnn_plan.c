@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn_graph.c: chooses engines and builds, stores and runs plans; see cudnn_graph.h. */
-#include "cudnn_graph.h"
+ * cudnn_plan.c: chooses engines and builds, stores and runs plans; see cudnn_plan.h. */
+#include "cudnn_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

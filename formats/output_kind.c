@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "file_kind.h"
+#include "output_kind.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-const leat_file_kind leat_file_kind_trace = { "a trace",
-                                              "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", 0 };
+const leat_output_kind leat_output_kind_trace = { "a trace",
+                                                  "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
+                                                  0 };
 
-bool leat_file_kind_may_replace(const char *path, const leat_file_kind *kind)
+bool leat_output_kind_may_replace(const char *path, const leat_output_kind *kind)
 {
     char found[64];
     struct stat status;

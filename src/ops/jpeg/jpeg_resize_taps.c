@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_sampler.c: arranges the horizontal taps of a resize for vectors of 16 sums (leat_jpeg_sampler).
+ * jpeg_resize_taps.c: arranges the horizontal taps of a resize for vectors of 16 sums (leat_jpeg_sampler).
  * jpeg_resize.c calls it. Mirroring is free here: the outputs are listed from right to left. */
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn_graph.h: plans of cuDNN for the primitives of train_lib.h: convolutions and batch norm.
+ * cudnn_plan.h: plans of cuDNN for the primitives of train_lib.h: convolutions and batch norm.
  *
  * DESIGN: a spec becomes a graph of operations (cudnn_ops.c). cuDNN's heuristics list engines for it, best first;
  * those that break the spec's arithmetic are left out; the first that can be built are the plans.
  * A plan can be built without a GPU for any device that is described by a text (DEVICEPROP); then it cannot
  * run. This file needs no CUDA runtime. */
-#ifndef LEAT_CUDNN_GRAPH_H
-#define LEAT_CUDNN_GRAPH_H
+#ifndef LEAT_CUDNN_PLAN_H
+#define LEAT_CUDNN_PLAN_H
 
 #include "train_lib.h"
 
