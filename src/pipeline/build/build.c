@@ -2,9 +2,8 @@
  *
  * build.c: makes a checked plan from a config: leat_plan_open(), and leat_build_plan() for builder.c.
  *
- * DESIGN. Stages are added in their order; each changes the plan that the stages before it have made. The
- * steps that need all stages follow: the layout of a slot, the cache, the limit of bad records, the sizes
- * that probe.c measures, and last the placement on a GPU. */
+ * DESIGN. Stages are added in their order; each changes the plan that those before it have made. What needs all stages
+ * follows: the layout of a slot, the cache, the limit of bad records, sizes (probe.c), and last the placement on a GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,23 +148,19 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
                                                : "not every file of the source has one");
 }
 
-/* Reads the engine's options and checks them against each other. Without a rank every process would make the first
- * part of each batch, and nobody the others. */
+/* Without a rank every process would make the first part of each batch. */
 static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
 {
-    const int rc =
+    int rc =
         leat_node_options(engine, engine, "engine", leat_engine_option_table, &plan->engine, err);
     const long long rank = plan->engine.rank, ranks = plan->engine.ranks;
-    if (rc < 0)
-        return rc;
-    if (ranks > 1 && !leat_node_find(engine, "rank"))
-        return leat_node_fail(engine, err, LEAT_E_CONFIG,
-                              "engine: ranks is %lld, but rank is not given: add the number of "
-                              "this process, 0 to %lld",
-                              ranks, ranks - 1);
-    if (rank >= ranks)
-        return leat_node_fail(engine, err, LEAT_E_CONFIG,
-                              "engine: rank must be below ranks %lld, got %lld", ranks, rank);
+    if (rc == LEAT_OK && ranks > 1 && !leat_node_find(engine, "rank"))
+        rc = leat_node_fail(engine, err, LEAT_E_CONFIG,
+                            "engine: rank is not given: with ranks %lld it is 0 to %lld",
+                            ranks, ranks - 1);
+    else if (rc == LEAT_OK && rank >= ranks)
+        rc = leat_node_fail(engine, err, LEAT_E_CONFIG,
+                            "engine: rank must be below ranks %lld, got %lld", ranks, rank);
     return rc;
 }
 

@@ -4,9 +4,8 @@
  * it. */
 #include "stage.h"
 
-#define COUNT_MAX     9e15
-#define STREAMS_MAX   (1 << 20)
-#define WINDOW_BLOCKS 16 /* blocks of a window, if only the block is given */
+#define COUNT_MAX   9e15
+#define STREAMS_MAX (1 << 20)
 
 static const char *const autos[] = { "auto", NULL };
 static const char *const nones[] = { "none", NULL };
@@ -58,7 +57,7 @@ static int read_window(const shuffle_options *o, const leat_node *where, leat_sh
                        leat_error *err)
 {
     out->block = o->block < 0 ? 0 : (uint64_t)o->block;
-    out->window = o->window < 0 ? out->block * WINDOW_BLOCKS : (uint64_t)o->window;
+    out->window = o->window < 0 ? out->block * LEAT_SHUFFLE_BLOCKS : (uint64_t)o->window;
     if (out->block && out->window % out->block)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "shuffle: window must be a multiple of block (%lld samples), got "

@@ -31,7 +31,7 @@ uint64_t leat_buckets_count(leat_buckets *buckets, bool drop_remainder)
         leat_bucket *const bucket = &buckets->list[k];
         const uint64_t n = bucket->members->n_members;
         bucket->first = buckets->n_batches;
-        bucket->n = n / bucket->size + (!drop_remainder && n % bucket->size);
+        bucket->n = leat_bucket_batches(n, bucket->size, drop_remainder);
         buckets->n_batches += bucket->n;
         largest = bucket->size > largest ? bucket->size : largest;
     }

@@ -29,6 +29,12 @@ typedef struct leat_buckets {
     leat_bucket list[LEAT_MAX_BUCKETS];
 } leat_buckets;
 
+/* Batches of n samples, with or without a last one that is not full. */
+static inline uint64_t leat_bucket_batches(uint64_t n, uint64_t size, bool drop_remainder)
+{
+    return n / size + (!drop_remainder && n % size);
+}
+
 void leat_buckets_close(leat_buckets **buckets);
 uint64_t leat_buckets_bytes(const leat_buckets *buckets);
 /* Counts the batches, once members and sizes are set. Returns the largest batch size. */

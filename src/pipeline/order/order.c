@@ -144,7 +144,6 @@ int leat_order_add_buckets(leat_order *order, leat_buckets **out, bool drop_rema
     }
     order->batch_size = leat_buckets_count(buckets, drop_remainder);
     order->n_batches = buckets->n_batches;
-    order->drop_remainder = drop_remainder;
     order->buckets = buckets;
     *out = NULL;
     return LEAT_OK;
@@ -154,10 +153,9 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
 {
     const uint64_t n = order->n_samples;
     order->batch_size = size;
-    order->drop_remainder = drop_remainder;
     for (int32_t i = 0; i < order->n_before; i++)
         order->before[i].shuffle.rows = size;
-    order->n_batches = n == LEAT_ENDLESS ? n : n / size + (!drop_remainder && n % size);
+    order->n_batches = n == LEAT_ENDLESS ? n : leat_bucket_batches(n, size, drop_remainder);
 }
 
 /* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose`

@@ -51,7 +51,6 @@ typedef struct leat_order {
     bool unbatch_scattered;      /* a later shuffle separates the samples of a record */
     uint64_t n_samples;          /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
-    bool drop_remainder;
     uint64_t n_batches;           /* in one pass; may be LEAT_ENDLESS */
     struct leat_buckets *buckets; /* NULL: a batch is consecutive samples. Owned */
     uint64_t rank, ranks;         /* this rank's share of each batch, see leat_order_find */

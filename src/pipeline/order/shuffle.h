@@ -24,6 +24,8 @@
 
 #include "base/perm.h"
 
+#define LEAT_SHUFFLE_BLOCKS 16 /* of a window, if only the block is given */
+
 typedef struct leat_shuffle {
     uint64_t seed;
     bool reshuffle;   /* a new order in every epoch */

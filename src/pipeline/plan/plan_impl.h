@@ -33,15 +33,15 @@ typedef struct leat_probe {
 typedef struct leat_engine_options {
     int64_t memory;     /* budget in bytes; -1 = auto */
     int64_t threads;    /* -1 = auto */
-    int32_t reader;     /* leat_reader_choice */
-    int32_t io;         /* leat_io_choice */
+    int32_t reader;     /* LEAT_READER_* */
+    int32_t io;         /* LEAT_IO_* */
     int32_t verify;     /* LEAT_VERIFY_* */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
     int32_t timing;
     int32_t fuse;
-    int32_t jpeg_index; /* leat_jpeg_index_choice */
+    int32_t jpeg_index; /* LEAT_JPEG_INDEX_* */
     int32_t stores;
     int64_t spans; /* of a trace, per thread */
     int64_t rank, ranks;

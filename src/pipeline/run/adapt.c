@@ -137,14 +137,12 @@ void leat_adapt_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 
 /* --- batches ahead ---------------------------------------------------------------------------- */
 
-/* Batches that outlast the slowest row, or any other time. */
-static int64_t prefetch_for(const leat_loader *loader, double slowest, double mean)
+/* Batches that outlast a row of `ns`, where one takes `mean`. */
+static int64_t prefetch_for(const leat_loader *loader, double ns, double mean)
 {
-    const double batch = (double)leat_order_most_rows(&loader->plan->order) * mean;
-    const double n = ceil(slowest * n_workers(loader) / (batch > 1 ? batch : 1));
-    return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
-           : n > (double)loader->prefetch_most ? loader->prefetch_most
-                                               : (int64_t)n;
+    return leat_budget_prefetch_for(ns / (mean > 1 ? mean : 1), n_workers(loader),
+                                    (double)leat_order_most_rows(&loader->plan->order),
+                                    loader->prefetch_most);
 }
 
 static void next_group(leat_adapting *t)

@@ -22,18 +22,9 @@
 #include "formats/figure.h"
 
 #define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
-#define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
-#define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
 #define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */
-#define KEEP_RECORD   16384       /* bytes: reading a larger record costs little beside using it */
-#define KEEP_PART     4           /* a pass needs 1 / KEEP_PART of all records */
-#define KEEP_BORDERS  (144 << 10) /* of a block: what its pieces hold of its neighbours */
-#define KEEP_SHARE    2           /* kept files take at most 1 / KEEP_SHARE of the limit */
-#define ROUND_UP      1.006 /* bytes that are enough when they are printed with three digits */
-#define BLOCK_BYTES   (256 << 10)        /* of a block that is worth a read of its own */
-#define BLOCKS        16                 /* of a window, if only the block is given */
-#define SCRATCH_SHARE 4                  /* all scratch is 1 / SCRATCH_SHARE of a short limit */
-#define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
+#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
@@ -52,17 +43,13 @@ void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const ch
     va_end(args);
 }
 
-/* The most that prefetch may grow to, before memory counts (the formula is that of adapt.c). */
+/* The most that prefetch may grow to, before memory counts. */
 static int64_t depth_most(const leat_budget_division *d)
 {
-    const int64_t rows = (int64_t)leat_order_most_rows(&d->plan->order);
-    const int64_t threads = d->out->threads > 1 ? d->out->threads : 1;
-    const int64_t n = (LEAT_PREFETCH_TIMES * threads + rows - 1) / (rows > 0 ? rows : 1);
-    if (!d->plan->prefetch_auto)
-        return d->plan->prefetch;
-    return n < LEAT_PREFETCH_FIRST  ? LEAT_PREFETCH_FIRST
-           : n > LEAT_PREFETCH_MOST ? LEAT_PREFETCH_MOST
-                                    : n;
+    const double rows = (double)leat_order_most_rows(&d->plan->order);
+    return d->plan->prefetch_auto ? leat_budget_prefetch_for(LEAT_PREFETCH_TIMES, d->out->threads,
+                                                             rows, LEAT_PREFETCH_MOST)
+                                  : d->plan->prefetch;
 }
 
 static void decide_depth(const leat_budget_division *d)
@@ -84,48 +71,6 @@ static void decide_depth(const leat_budget_division *d)
                            (long long)b->prefetch_most, LEAT_PREFETCH_TIMES, LEAT_PREFETCH_MOST);
 }
 
-static void decide_reader(leat_budget *b, const char *reader, const char *why)
-{
-    snprintf(b->reader_why, sizeof b->reader_why, "%s", why);
-    leat_budget_decide(b, "reader", 0, "", "%s: %s", reader, why);
-}
-
-static void decide_reading(const leat_budget_division *d, int64_t wanted)
-{
-    const leat_plan *const plan = d->plan;
-    leat_budget *const b = d->out;
-    char why[64];
-    if (b->kept_bytes)
-        decide_reader(b, "memory",
-                      b->kept_bytes < (int64_t)plan->source->keep_bytes
-                          ? "records are small, so the parts of files that a shuffle needs are "
-                            "read once and kept"
-                          : "records are small, so all files are read once and kept");
-    else if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
-        decide_reader(b, "direct", "the source reads records itself, in the worker");
-    else if (!b->read_bytes)
-        leat_budget_decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
-    else {
-        if (leat_budget_reads_in_threads(plan)) {
-            snprintf(why, sizeof why, "up to %d beside the workers open and read the files",
-                     LEAT_READER_THREADS);
-            decide_reader(b, "threads", why);
-        } else
-            leat_budget_decide(b, "reader", 0, "", "io_uring%s",
-                               plan->engine.reader == LEAT_READER_AUTO
-                                   ? ", or pread if the kernel refuses it"
-                                   : "");
-        leat_budget_decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
-                           plan->engine.read_bytes  ? "set by engine.read_bytes"
-                           : wanted > b->read_bytes ? "auto: the rest of the memory limit"
-                           : wanted == READ_FIRST   ? "auto: the minimum"
-                           : wanted == READ_MOST    ? "auto: the maximum"
-                                                    : "auto: two windows of average records",
-                           plan->prefetch ? "; slow reads use more of it than fast ones"
-                                          : "; with prefetch 0 only the requested batch is read");
-    }
-}
-
 static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
@@ -145,7 +90,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
                        plan->engine.threads < 0 ? d->facts->machine.cores_why
                                                 : "set by engine.threads");
     decide_depth(d);
-    decide_reading(d, wanted);
+    leat_budget_decide_reading(d, wanted);
     decide_scratch(d);
     leat_budget_decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
                        plan->engine.run ? "set by engine.run"
@@ -170,20 +115,6 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
 }
 
 /* --- dividing --------------------------------------------------------------------------------- */
-
-/* Preferred read memory: two windows of average records, within bounds. */
-static int64_t wanted_read(const leat_plan *plan)
-{
-    if (!leat_budget_uses_ring(plan) && !leat_budget_reads_in_threads(plan))
-        return 0;
-    if (plan->engine.read_bytes)
-        return leat_budget_round_up(plan->engine.read_bytes);
-    const double rows = (double)(plan->prefetch + 1) * (double)leat_order_most_rows(&plan->order);
-    const double bytes = 2 * rows * (double)(plan->probe.mean_bytes + 1);
-    return bytes < (double)READ_FIRST  ? READ_FIRST
-           : bytes > (double)READ_MOST ? READ_MOST
-                                       : leat_budget_round_up((int64_t)bytes);
-}
 
 /* Scratch for samples, of which one that was tried took that many bytes. Others may take more. */
 static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
@@ -232,81 +163,17 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
     b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
 }
 
-/* The shuffle in blocks; NULL: none. */
-static const leat_order_step *find_blocks(const leat_order *order)
-{
-    for (int32_t i = 0; i < order->n_before; i++)
-        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && order->before[i].shuffle.block)
-            return &order->before[i];
-    return NULL;
-}
-
-/* Whether each rank has streams of its own: nothing between them and the batch shifts rows. */
-static bool is_apart(const leat_order *order, const leat_order_step *blocks)
-{
-    if (blocks->shuffle.streams < order->ranks)
-        return false;
-    for (const leat_order_step *s = blocks + 1; s < order->before + order->n_before; s++)
-        if (s->kind != LEAT_ORDER_TAKE)
-            return false;
-    return order->samples_per_record <= 1 || blocks - order->before >= order->unbatch_step;
-}
-
-/* Whether it would help to keep files in memory: records are small, a pass needs many of those that a rank looks at,
- * and no option fixes how to read. */
-static bool would_keep(const leat_plan *plan)
-{
-    const leat_order *const order = &plan->order;
-    const leat_order_step *const blocks = find_blocks(order);
-    return plan->source->keep_bytes && plan->probe.mean_bytes < KEEP_RECORD &&
-           plan->engine.reader == LEAT_READER_AUTO && plan->engine.io != LEAT_IO_DIRECT &&
-           !plan->engine.read_bytes && !plan->cache && !plan->caches_on_device &&
-           order->n_samples / (blocks && is_apart(order, blocks) ? 1 : order->ranks) >=
-               order->n_records / KEEP_PART;
-}
-
-/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: too much. Two windows, because
- * batches of two windows are in progress; plus, per block, the neighbouring bytes in its pieces. */
-static int64_t blocks_bytes(const leat_plan *plan, uint64_t block, uint64_t window)
-{
-    const double bytes = 2.0 * (double)window * (double)(plan->probe.mean_bytes + 1) +
-                         2.0 * (double)(window / block + 1) * KEEP_BORDERS;
-    return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
-}
-
-/* Parts of files with the tables that say where they are; an entry of 8 bytes for each 128 KiB, too. 0 stays 0. */
-static int64_t with_tables(const leat_plan *plan, int64_t bytes)
-{
-    const int64_t tables = (int64_t)plan->source->keep_tables + bytes / (128 << 10) * 8;
-    return bytes ? bytes + leat_budget_round_up(tables) : 0;
-}
-
-/* The same for all streams with rows of this rank; 0: another order. */
-static int64_t parts_bytes(const leat_plan *plan)
-{
-    const uint64_t ranks = plan->order.ranks;
-    const leat_order_step *const step = find_blocks(&plan->order);
-    if (!step)
-        return 0;
-    const uint64_t window = step->shuffle.window, streams = step->shuffle.streams;
-    const uint64_t part = step->n_in / streams + 1;
-    const uint64_t mine =
-        is_apart(&plan->order, step) ? streams / ranks + (streams % ranks ? 2 : 0) : streams;
-    const int64_t n = (int64_t)(mine < streams ? mine : streams);
-    const int64_t each = blocks_bytes(plan, step->shuffle.block, window < part ? window : part);
-    return each < INT64_MAX / 2 / n ? with_tables(plan, each * n) : 0;
-}
-
 /* Finds the least that works: reading ahead, or with files in memory, if these are small. Returns the bytes of files that
  * are kept then; 0: none. */
 static int64_t fit_least(const leat_budget_division *d, int64_t wanted)
 {
     leat_budget *const b = d->out;
     const int64_t all = leat_budget_round_up((int64_t)d->plan->source->keep_bytes);
-    const int64_t parts = parts_bytes(d->plan), kept = parts && parts < all ? parts : all;
+    const int64_t parts = leat_budget_parts_bytes(d->plan),
+                  kept = parts && parts < all ? parts : all;
     fit(d, 0, wanted);
     b->least_bytes = b->total_bytes;
-    if (!would_keep(d->plan))
+    if (!leat_budget_would_keep(d->plan))
         return 0;
     b->kept_bytes = kept;
     fit(d, 0, 0);
@@ -319,26 +186,19 @@ static int64_t fit_least(const leat_budget_division *d, int64_t wanted)
     return kept;
 }
 
-/* Keeps files in memory if they fit in 1/KEEP_SHARE of the limit and in what the other rows leave. */
+/* Keeps files in memory if they fit in 1/LEAT_BUDGET_KEEP_SHARE of the limit and in what the other rows leave. */
 static void fit_files(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const int64_t all = leat_budget_round_up((int64_t)d->plan->source->keep_bytes);
     const int64_t rest = b->limit_bytes - (b->total_bytes - b->read_bytes);
-    const int64_t share = b->limit_bytes / KEEP_SHARE, most = share < rest ? share : rest;
-    const int64_t bytes = all <= most ? all : parts_bytes(d->plan);
-    if (!would_keep(d->plan) || bytes > most || !bytes)
+    const int64_t share = b->limit_bytes / LEAT_BUDGET_KEEP_SHARE,
+                  most = share < rest ? share : rest;
+    const int64_t bytes = all <= most ? all : leat_budget_parts_bytes(d->plan);
+    if (!leat_budget_would_keep(d->plan) || bytes > most || !bytes)
         return;
     b->kept_bytes = bytes;
     fit(d, b->limit_bytes, 0);
-}
-
-static bool shuffles_globally(const leat_order *order)
-{
-    for (int32_t i = 0; i < order->n_before; i++)
-        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && !order->before[i].shuffle.window)
-            return true;
-    return false;
 }
 
 /* All but files, in bytes, where no limit makes them less; 0: out of memory. */
@@ -354,36 +214,6 @@ static int64_t others_at_most(const leat_budget_division *d)
     const int64_t bytes = free_of_limit->total_bytes - free_of_limit->read_bytes;
     free(free_of_limit);
     return bytes;
-}
-
-/* Says what a shuffle costs whose files, or windows, do not fit, and what costs less. */
-static void decide_shuffle(const leat_budget_division *d)
-{
-    const leat_plan *const plan = d->plan;
-    leat_budget *const b = d->out;
-    const bool is_global = shuffles_globally(&plan->order);
-    const leat_order_step *const blocks = is_global ? NULL : find_blocks(&plan->order);
-    const uint64_t block = BLOCK_BYTES / (uint64_t)(plan->probe.mean_bytes + 1) + 1;
-    const int64_t kept = with_tables(plan, blocks_bytes(plan, block, BLOCKS * block));
-    const int64_t all = (int64_t)plan->source->keep_bytes, parts = blocks ? parts_bytes(plan) : all;
-    const int64_t needs = parts < all ? parts : all, share = b->limit_bytes / KEEP_SHARE;
-    const int64_t rest = b->limit_bytes - (b->total_bytes - b->read_bytes);
-    char pieces[100] = "";
-    if (!would_keep(plan) || b->kept_bytes || !needs || !(is_global || blocks))
-        return;
-    const int64_t with_others = needs + others_at_most(d);
-    const int64_t enough = with_others > KEEP_SHARE * needs ? with_others : KEEP_SHARE * needs;
-    if (kept && kept <= share && kept <= rest &&
-        (!blocks || (blocks->shuffle.streams == 1 && blocks->shuffle.block > block)))
-        snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
-                 (unsigned long long)block, leat_figure_bytes((double)kept).text);
-    leat_budget_decide(b, "shuffle", 0, "",
-                       "reads each record alone, with a call to the kernel: %s of files%s exceed "
-                       "%s the limit. engine.memory: %s keeps them%s",
-                       leat_figure_bytes((double)needs).text,
-                       needs == all ? "" : ", for two windows,",
-                       needs > share ? "half" : "what the rest leaves of",
-                       leat_figure_bytes(ROUND_UP * (double)enough).text, pieces);
 }
 
 static void set_limit(const leat_budget_division *d)
@@ -502,7 +332,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
                      leat_error *err)
 {
     const leat_budget_division d = { plan, facts, out };
-    const int64_t wanted = wanted_read(plan);
+    const int64_t wanted = leat_budget_read_bytes(plan);
     memset(out, 0, sizeof *out);
     set_numbers(&d);
     const int64_t kept = fit_least(&d, wanted);
@@ -517,7 +347,8 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     }
     set_reserve(&d);
     decide_all(&d, wanted);
-    decide_shuffle(&d);
+    if (leat_budget_would_keep(plan) && !out->kept_bytes)
+        leat_budget_decide_shuffle(&d, others_at_most(&d));
     return LEAT_OK;
 }
 

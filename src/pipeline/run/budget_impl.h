@@ -6,6 +6,8 @@
 #ifndef LEAT_BUDGET_IMPL_H
 #define LEAT_BUDGET_IMPL_H
 
+#include <math.h>
+
 #include "base/machine.h"
 #include "leat/budget.h"
 #include "pipeline/plan/plan_impl.h"
@@ -14,6 +16,16 @@
  * less). Large batches need few. At most MOST. */
 #define LEAT_PREFETCH_TIMES 512
 #define LEAT_PREFETCH_MOST  64
+
+/* Batches that outlast one row of `times` the mean, while `threads` make rows; in bounds. */
+static inline int64_t leat_budget_prefetch_for(double times, double threads, double rows,
+                                               int64_t most)
+{
+    const double n = ceil(times * (threads > 1 ? threads : 1) / (rows > 1 ? rows : 1));
+    return n < LEAT_PREFETCH_FIRST ? LEAT_PREFETCH_FIRST : n > (double)most ? most : (int64_t)n;
+}
+
+#define LEAT_BUDGET_KEEP_SHARE 2 /* kept files take at most 1 / KEEP_SHARE of the limit */
 
 typedef struct leat_budget_facts {
     leat_machine machine;
@@ -61,6 +73,22 @@ void leat_budget_fill(const leat_budget_division *d, int64_t prefetch_most, int6
 LEAT_PRINTF(5, 6)
 void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const char *unit,
                         const char *format, ...);
+
+/* --- budget_reading.c ------------------------------------------------------------------------- */
+
+/* Preferred memory for reading ahead; 0: nothing reads ahead. */
+int64_t leat_budget_read_bytes(const leat_plan *plan);
+/* Whether it would help to keep files in memory. */
+bool leat_budget_would_keep(const leat_plan *plan);
+/* Memory for the parts of files that a shuffle in blocks needs at a time; 0: another order, or too much. */
+int64_t leat_budget_parts_bytes(const leat_plan *plan);
+/* Adds the reader and how far it reads ahead; wanted: leat_budget_read_bytes(). */
+void leat_budget_decide_reading(const leat_budget_division *d, int64_t wanted);
+/* Says what a shuffle costs whose files, or windows, do not fit, and what costs less.
+ * others   bytes of all other rows, where no limit makes them less */
+void leat_budget_decide_shuffle(const leat_budget_division *d, int64_t others);
+
+/* --- budget.c --------------------------------------------------------------------------------- */
 
 /* Errors as leat_plan_budget(). Fills least_bytes of *out even when it fails. */
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,

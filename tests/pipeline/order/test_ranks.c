@@ -280,7 +280,7 @@ TEST(wrong_ranks_are_refused)
 {
     static const char *const rows[][2] = {
         { "ranks: 4, rank: 4", "rank must be below ranks 4, got 4" },
-        { "ranks: 4", "ranks is 4, but rank is not given: add the number of this process, 0 to 3" },
+        { "ranks: 4", "rank is not given: with ranks 4 it is 0 to 3" },
         { "ranks: 1", NULL },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
