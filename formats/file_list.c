@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "file_list.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "csv.h"
+#include "folder_list.h"
 #include "grow.h"
 #include "pattern.h"
 #include "utf8.h"
@@ -406,27 +407,67 @@ static int read_rows(reading *r, const uint8_t *bytes, size_t n)
 
 /* --- a folder ------------------------------------------------------------------------------------ */
 
-/* Names that begin with a dot are passed over, and so is what is in such folders. */
-static int visit(reading *r, FTS *tree, FTSENT *entry, size_t root_length)
+/* A folder on the way to an entry. */
+typedef struct above {
+    const struct above *up;
+    dev_t dev;
+    ino_t ino;
+} above;
+
+static int is_in(const above *at, const struct stat *folder)
 {
-    const char *const path = entry->fts_path + root_length;
-    const char *why =
-        entry->fts_info == FTS_DC        ? "a link to a folder that contains it"
-        : entry->fts_info == FTS_SLNONE  ? "a broken link"
-        : entry->fts_info == FTS_DEFAULT ? "neither a file nor a folder"
-        : entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS
-            ? strerror(entry->fts_errno)
-            : NULL;
-    if (entry->fts_level > 0 && *entry->fts_name == '.') {
-        fts_set(tree, entry, FTS_SKIP);
-        return LEAT_FORMAT_OK;
+    while (at && (at->dev != folder->st_dev || at->ino != folder->st_ino))
+        at = at->up;
+    return at != NULL;
+}
+
+/* What is neither a file nor a folder that can be read is an error, or is left out. */
+static int refuse(reading *r, const char *path, const char *why)
+{
+    if (!r->o->skip)
+        return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: %s; skip_bad leaves it out", path,
+                                why);
+    note_unmatched(r, path);
+    return LEAT_FORMAT_OK;
+}
+
+static int walk(reading *r, const char *folder, const above *up);
+
+static int visit(reading *r, const char *path, const above *up)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return refuse(r, path, errno == ENOENT ? "a broken link" : strerror(errno));
+    if (S_ISREG(status.st_mode)) {
+        const char *const name = path + strlen(r->list->root);
+        return add_entry(r, name + (*name == '/'));
     }
-    if (why && !r->o->skip)
-        return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: %s; skip_bad leaves it out",
-                                entry->fts_path, why);
-    if (why)
-        note_unmatched(r, entry->fts_path);
-    return entry->fts_info == FTS_F ? add_entry(r, path + (*path == '/')) : LEAT_FORMAT_OK;
+    if (!S_ISDIR(status.st_mode))
+        return refuse(r, path, "neither a file nor a folder");
+    if (is_in(up, &status))
+        return refuse(r, path, "a link to a folder that contains it");
+    return walk(r, path, &(above){ up, status.st_dev, status.st_ino });
+}
+
+static int walk(reading *r, const char *folder, const above *up)
+{
+    struct dirent **entries;
+    const int n = leat_folder_list(folder, &entries);
+    if (n < 0)
+        return errno == ENOMEM ? fail_memory(r->err) : refuse(r, folder, strerror(errno));
+    int rc = LEAT_FORMAT_OK;
+    for (int i = 0; i < n; i++) {
+        char *path;
+        if (rc >= 0 && asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+            rc = fail_memory(r->err);
+        else if (rc >= 0) {
+            rc = visit(r, path, up);
+            free(path);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return rc;
 }
 
 static int by_name(const void *a, const void *b)
@@ -434,23 +475,11 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const leat_file_entry *)a)->name, ((const leat_file_entry *)b)->name);
 }
 
-static int walk(reading *r)
-{
-    char *roots[] = { r->list->root, NULL };
-    FTS *const tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
-    int rc = tree ? LEAT_FORMAT_OK : fail_memory(r->err);
-    for (FTSENT *entry; rc >= 0 && (entry = fts_read(tree));)
-        rc = visit(r, tree, entry, strlen(r->list->root));
-    if (tree)
-        fts_close(tree);
-    return rc;
-}
-
 /* All files of a folder, by path; their classes are in their names. */
 static int read_folder(reading *r)
 {
     leat_file_list *const list = r->list;
-    int rc = walk(r);
+    int rc = visit(r, list->root, NULL);
     leat_file_entry *const all = list->entries;
     const size_t n = list->n;
     list->entries = NULL;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "pattern.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,12 +48,104 @@ static size_t literal_length(const char *pattern)
     return n;
 }
 
-int leat_pattern_glob(const char *pattern, int flags, glob_t *out)
+/* --- glob(3), which takes any failure of readdir() as the end of the folder -------------------- */
+
+typedef struct folder {
+    DIR *entries;
+    char path[];
+} folder;
+
+/* The first folder or file that could not be looked at, of this thread's call. */
+static _Thread_local struct failure {
+    int error;
+    char path[400];
+} failure;
+
+/* Names that go while a folder is read, and links that lead nowhere, match nothing. */
+static void note(const char *path)
+{
+    if (failure.error || errno == ENOENT || errno == ENOTDIR)
+        return;
+    failure.error = errno;
+    snprintf(failure.path, sizeof failure.path, "%s", path);
+}
+
+static void *open_folder(const char *path)
+{
+    const size_t size = strlen(path) + 1;
+    folder *const out = malloc(sizeof *out + size);
+    if (out && !(out->entries = opendir(path))) {
+        note(path);
+        free(out);
+        return NULL;
+    }
+    if (out)
+        memcpy(out->path, path, size);
+    return out;
+}
+
+static struct dirent *read_folder(void *from)
+{
+    folder *const in = from;
+    errno = 0;
+    struct dirent *const entry = readdir(in->entries);
+    if (!entry && errno)
+        note(in->path);
+    return entry;
+}
+
+static void close_folder(void *from)
+{
+    closedir(((folder *)from)->entries);
+    free(from);
+}
+
+static int noted_lstat(const char *path, struct stat *status)
+{
+    const int rc = lstat(path, status);
+    if (rc < 0)
+        note(path);
+    return rc;
+}
+
+static int noted_stat(const char *path, struct stat *status)
+{
+    const int rc = stat(path, status);
+    if (rc < 0)
+        note(path);
+    return rc;
+}
+
+int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_error *err)
+{
+    if (!(flags & GLOB_APPEND))
+        *out = (glob_t){ 0 };
+    out->gl_opendir = open_folder;
+    out->gl_readdir = read_folder;
+    out->gl_closedir = close_folder;
+    out->gl_lstat = noted_lstat;
+    out->gl_stat = noted_stat;
+    failure.error = 0;
+    const int rc = glob(pattern, flags | GLOB_ALTDIRFUNC, NULL, out);
+    if (failure.error)
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0,
+                                "%s: cannot be read, so what matches '%s' is not known: %s",
+                                failure.path, pattern, strerror(failure.error));
+    return rc == 0 || rc == GLOB_NOMATCH
+               ? LEAT_FORMAT_OK
+               : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern);
+}
+
+int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_error *err)
 {
     if (!strpbrk(pattern, "*?[\\"))
-        return glob(pattern, flags, NULL, out);
+        return leat_pattern_list(pattern, flags, out, err);
     char *const escaped = escape(pattern, literal_length(pattern));
-    const int rc = escaped ? glob(escaped, flags, NULL, out) : GLOB_NOSPACE;
+    if (!(flags & GLOB_APPEND))
+        *out = (glob_t){ 0 };
+    const int rc = escaped
+                       ? leat_pattern_list(escaped, flags, out, err)
+                       : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern);
     free(escaped);
     return rc;
 }

@@ -10,9 +10,16 @@
 
 #include "format.h"
 
-/* Like glob(3), but a pattern that is the name of an existing file matches that file. The longest leading
- * folder that exists is also taken literally. Returns the result of glob(). */
-int leat_pattern_glob(const char *pattern, int flags, glob_t *out);
+/* glob(3) of a pattern as it is, but a folder that cannot be read to its end is an error: what it holds is not known.
+ *
+ * flags    GLOB_APPEND, GLOB_NOSORT
+ * out      globfree(), also after an error
+ * returns  LEAT_FORMAT_OK, also if nothing matches: gl_pathc is 0, or as before; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
+int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_error *err);
+
+/* The same, but a pattern that is the name of an existing file matches that file, and the longest leading folder that
+ * exists is taken literally. */
+int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_error *err);
 
 /* Returns a pattern that matches `text` literally, in new memory; NULL: out of memory. */
 char *leat_pattern_escape(const char *text);

@@ -68,8 +68,10 @@ LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state
 LEAT_API int leat_checkpoint_resume(leat_trainer *trainer, const char *path,
                                     leat_checkpoint_found *out, leat_error *err);
 
-/* The step of the newest checkpoint in a folder, by its name; -1: there is none. */
-LEAT_API int64_t leat_checkpoint_newest(const char *folder);
+/* The step of the newest checkpoint in a folder, by its name.
+ * step     -1: there is none, or no such folder
+ * returns  LEAT_OK; LEAT_E_IO: the folder cannot be listed; LEAT_E_ARGUMENT, LEAT_E_NOMEM */
+LEAT_API int leat_checkpoint_newest(const char *folder, int64_t *step, leat_error *err);
 
 /* The name in that folder under which `leat train` keeps the weights of the best evaluation (leat_train_decision.better), as
  * leat_trainer_save() writes them. */

@@ -70,7 +70,7 @@ static bool is_file(int folder, const char *name)
 /* A folder that does not exist has none. */
 static int list_folder(const char *folder, listing *list, leat_error *err)
 {
-    struct dirent *entry;
+    struct dirent *entry = NULL;
     int rc = LEAT_OK;
     *list = (listing){ 0 };
     DIR *const dir = opendir(folder);
@@ -78,9 +78,11 @@ static int list_folder(const char *folder, listing *list, leat_error *err)
         return LEAT_OK;
     if (!dir)
         return leat_fail(err, LEAT_E_IO, "%s: %s", folder, strerror(errno));
-    while (rc == LEAT_OK && (entry = readdir(dir)))
+    for (errno = 0; rc == LEAT_OK && (entry = readdir(dir)); errno = 0)
         if (step_of(entry->d_name) >= 0 && is_file(dirfd(dir), entry->d_name))
             rc = add(list, step_of(entry->d_name), err);
+    if (rc == LEAT_OK && errno) /* a part of the list: the newest one may be missing */
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", folder, strerror(errno));
     closedir(dir);
     if (list->n)
         qsort(list->steps, list->n, sizeof *list->steps, ascending);
@@ -168,13 +170,16 @@ static int resume_newest(leat_trainer *trainer, const char *folder, const listin
                : LEAT_OK;
 }
 
-int64_t leat_checkpoint_newest(const char *folder)
+int leat_checkpoint_newest(const char *folder, int64_t *step, leat_error *err)
 {
-    listing list = { 0 };
-    const int rc = folder ? list_folder(folder, &list, NULL) : LEAT_E_ARGUMENT;
-    const int64_t step = rc == LEAT_OK && list.n ? list.steps[list.n - 1] : -1;
+    listing list;
+    if (!folder || !step)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_checkpoint_newest: folder and step must be given");
+    const int rc = list_folder(folder, &list, err);
+    *step = rc == LEAT_OK && list.n ? list.steps[list.n - 1] : -1;
     free(list.steps);
-    return step;
+    return rc;
 }
 
 int leat_checkpoint_resume(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,

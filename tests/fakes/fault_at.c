@@ -15,6 +15,7 @@
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
  * open for writing, besides the standard streams. A close that fails has closed the file. "sleep" are only pauses until a
  * time, "calloc" only those of 4 MiB and more. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -172,6 +173,23 @@ VISIBLE int MPI_Isend(const void *bytes, int n, void *type, int to, int tag, voi
     void *const found = dlsym(RTLD_DEFAULT, "PMPI_Isend");
     memcpy(&call, &found, sizeof found);
     return fails("MPI_Isend") ? -1 : call(bytes, n, type, to, tag, comm, sent);
+}
+
+static struct dirent *read_entry(const char *name, DIR *folder)
+{
+    struct dirent *(*call)(DIR *);
+    find(&call, name);
+    return fails("readdir") ? NULL : call(folder);
+}
+
+VISIBLE struct dirent *readdir(DIR *folder)
+{
+    return read_entry("readdir", folder);
+}
+
+VISIBLE struct dirent64 *readdir64(DIR *folder)
+{
+    return (struct dirent64 *)read_entry("readdir64", folder);
 }
 
 VISIBLE void *calloc(size_t n, size_t size)

@@ -10,9 +10,9 @@
 static const char *found_by(const char *pattern)
 {
     static char names[400];
-    glob_t found = { 0 };
+    glob_t found;
     names[0] = 0;
-    if (leat_pattern_glob(pattern, 0, &found) == 0)
+    if (leat_pattern_glob(pattern, 0, &found, NULL) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++) {
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", i ? " " : "", found.gl_pathv[i]);

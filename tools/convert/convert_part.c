@@ -2,7 +2,6 @@
 #include "file_set.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,9 +111,12 @@ static int count_parts(const char *prefix, int32_t *of, leat_error *err)
     char *const literal = hidden ? leat_pattern_escape(hidden) : NULL;
     char *const pattern = literal ? leat_files_text("%s*-of-*", literal) : NULL;
     glob_t found = { 0 };
-    int rc = pattern ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    leat_format_error why;
+    int rc = !pattern ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
+             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
+                                                               : LEAT_OK;
     *of = 0;
-    if (pattern && glob(pattern, 0, NULL, &found) == 0)
+    if (rc == LEAT_OK)
         for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
             const char *const name = found.gl_pathv[i] + strlen(hidden);
             int number, n, end = 0;

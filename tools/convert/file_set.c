@@ -237,20 +237,24 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
 static bool empty_folder(const char *path)
 {
     const struct dirent *entry;
-    bool all = true;
+    int error = 0;
     DIR *const folder = opendir(path);
-    while (folder && (entry = readdir(folder))) {
+    if (!folder)
+        return errno == ENOENT;
+    for (errno = 0; (entry = readdir(folder)); errno = 0) {
         const char *const name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lock") ||
             !strcmp(name, "unfinished"))
             continue;
         char *const file = leat_files_text("%s/%s", path, name);
-        all = file && unlink(file) == 0 && all;
+        if (!file || unlink(file) < 0)
+            error = errno;
         free(file);
     }
-    if (folder)
-        closedir(folder);
-    return all && (folder || errno == ENOENT);
+    error = error ? error : errno;
+    closedir(folder);
+    errno = error;
+    return !error;
 }
 
 /* Also deletes the old files. False: something is left; errno. */
@@ -302,10 +306,10 @@ static int list_folder(const leat_file_set *set, const char *folder, struct file
     char *const literal = whole ? leat_pattern_escape(whole) : NULL;
     char *const pattern = literal ? leat_files_text("%s-*", literal) : NULL;
     glob_t found = { 0 };
-    const int got = pattern ? glob(pattern, 0, NULL, &found) : GLOB_NOSPACE;
-    int rc = got == 0 || got == GLOB_NOMATCH
-                 ? LEAT_OK
-                 : leat_fail(err, LEAT_E_IO, "%s: cannot list the folder", set->folder);
+    leat_format_error why;
+    int rc = !pattern                                          ? no_memory(err)
+             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
+                                                               : LEAT_OK;
     struct file *const items =
         realloc(files->items, (files->n + found.gl_pathc + 1) * sizeof *items);
     if (items)
@@ -362,8 +366,11 @@ int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
     char *const literal = leat_pattern_escape(prefix);
     char *const pattern = literal ? leat_files_text("%s-[0-9]*-of-*.tfrecord", literal) : NULL;
     glob_t found = { 0 };
-    int rc = pattern ? LEAT_OK : no_memory(err);
-    if (pattern && glob(pattern, 0, NULL, &found) == 0)
+    leat_format_error why;
+    int rc = !pattern                                          ? no_memory(err)
+             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
+                                                               : LEAT_OK;
+    if (rc == LEAT_OK)
         for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
             if (leat_shard_set_prefix(found.gl_pathv[i]) == strlen(prefix) &&
                 !strstr(found.gl_pathv[i] + strlen(prefix), end))
@@ -492,6 +499,15 @@ static int replace(const leat_file_set *set, const struct files *files, const ch
     return leat_files_sync_folder_of(set->prefix, err);
 }
 
+static void say_kept(const leat_file_set *set, leat_error *err)
+{
+    const leat_error inner = *err;
+    leat_fail(err, inner.code,
+              "%s; the new files are complete and kept in %s: when the cause is removed, `leat "
+              "convert finish -o %s` gives them their names",
+              inner.message, set->folder, set->prefix);
+}
+
 /* Locks the parts that the files are in, if any, and lists the files. After an error they stay as they are. */
 static int find_files(leat_file_set *set, struct files *files, const char *marker, leat_error *err)
 {
@@ -507,21 +523,12 @@ static int find_files(leat_file_set *set, struct files *files, const char *marke
                       parts, set->folder);
     if (rc == LEAT_OK && in_parts && !set->parts)
         rc = leat_file_set_lock_parts(set, whole.part.of, err);
-    if (rc == LEAT_OK)
-        rc = list_files(set, files, err);
+    if (rc == LEAT_OK && (rc = list_files(set, files, err)) < 0 && set->is_kept)
+        say_kept(set, err); /* this run has written them */
     if (rc == LEAT_OK && in_parts && (files->n || exists(marker)))
         rc = leat_convert_part_check_all(set->prefix, &whole, err);
     free(parts);
     return rc;
-}
-
-static void say_kept(const leat_file_set *set, leat_error *err)
-{
-    const leat_error inner = *err;
-    leat_fail(err, inner.code,
-              "%s; the new files are complete and kept in %s: when the cause is removed, `leat "
-              "convert finish -o %s` gives them their names",
-              inner.message, set->folder, set->prefix);
 }
 
 /* Names the files there; goes on where an earlier process stopped. */
@@ -529,8 +536,8 @@ static int name_files(leat_file_set *set, leat_error *err)
 {
     struct files files = { 0 };
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
-    set->is_kept = true;
     int rc = find_files(set, &files, marker, err);
+    set->is_kept = true;
     if (rc == LEAT_OK && (files.n || exists(set->old))) {
         if ((files.n || exists(marker)) && (rc = replace(set, &files, marker, err)) < 0)
             say_kept(set, err);

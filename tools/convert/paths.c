@@ -69,7 +69,8 @@ static int add_listed(leat_paths *paths, const char *name, bool compare, leat_er
 
 int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_error *err)
 {
-    glob_t found = { 0 };
+    glob_t found;
+    leat_format_error why;
     int rc = LEAT_OK;
     const size_t first = paths->n;
     struct stat status;
@@ -81,7 +82,11 @@ int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_er
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;
-    if (leat_pattern_glob(pattern, GLOB_NOSORT, &found) != 0) {
+    if (leat_pattern_glob(pattern, GLOB_NOSORT, &found, &why) < 0) {
+        globfree(&found);
+        return leat_files_fail(err, &why);
+    }
+    if (!found.gl_pathc) {
         globfree(&found);
         if (strstr(pattern, "://"))
             return leat_fail(err, LEAT_E_IO,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trained.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -77,6 +78,8 @@ static int list_folders(leat_trained *t, const char *root, leat_error *err)
     }
     if (n >= 0)
         free(entries);
+    else if (errno != ENOENT && errno != ENOTDIR)
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", root, strerror(errno));
     return rc;
 }
 

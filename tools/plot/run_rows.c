@@ -2,7 +2,6 @@
 #include "run_rows.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,6 +12,7 @@
 
 #include "files.h"
 #include "formats/events.h"
+#include "formats/pattern.h"
 #include "formats/whole_file.h"
 
 enum { LOG_BYTES_MOST = 1 << 30 };
@@ -175,15 +175,19 @@ static int read_events(const char *path, leat_run_rows *rows, leat_error *err)
 static int read_event_files(const char *folder, leat_run_rows *rows, leat_error *err)
 {
     glob_t found = { 0 };
-    int rc = LEAT_E_DATA;
+    leat_format_error why;
+    int rc = LEAT_OK;
     char *const all = leat_files_text("%s/*tfevents*", folder);
-    if (all && glob(all, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && (rc == LEAT_OK || i == 0); i++)
-            rc = read_events(found.gl_pathv[i], rows, err);
-    else
-        leat_fail(err, rc,
-                  "%s: no log.jsonl and no event file in it; `leat train --log` writes them",
-                  folder);
+    if (!all)
+        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    else if (leat_pattern_glob(all, 0, &found, &why) < 0)
+        rc = leat_files_fail(err, &why);
+    for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
+        rc = read_events(found.gl_pathv[i], rows, err);
+    if (rc == LEAT_OK && !found.gl_pathc)
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s: no log.jsonl and no event file in it; `leat train --log` writes them",
+                       folder);
     globfree(&found);
     free(all);
     return rc;

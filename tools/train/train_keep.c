@@ -68,7 +68,10 @@ static int refuse_best(const char *folder, leat_error *err)
 
 static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
 {
-    const int64_t step = leat_checkpoint_newest(folder);
+    int64_t step;
+    const int rc = leat_checkpoint_newest(folder, &step, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--checkpoint: ");
     if (step < 0)
         return keeps_best ? refuse_best(folder, err) : LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
@@ -92,8 +95,11 @@ static bool is_of_folder(const leat_train_keep *keep, const char *from)
 static int refuse_others(const leat_train_keep *keep, const char *from,
                          const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
 {
-    const int64_t newest = leat_checkpoint_newest(keep->folder);
+    int64_t newest;
     const bool own = is_of_folder(keep, from);
+    const int rc = leat_checkpoint_newest(keep->folder, &newest, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--checkpoint: ");
     if (own ? newest > found->state.next_batch && !found->n_damaged : newest >= 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--checkpoint %s: the folder has checkpoints of %s than %s, up to %lld, "

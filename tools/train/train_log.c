@@ -55,22 +55,20 @@ static bool has_lines(const leat_train_log *log)
     return stat(log->path, &lines) == 0 && lines.st_size > 0;
 }
 
-/* Whether readers find curves in the folder. */
-static bool has_curves(const leat_train_log *log, const char *folder)
+/* Refuses a folder in which readers find curves. */
+static int refuse_curves(const leat_train_log *log, const char *folder, leat_error *err)
 {
     struct dirent *entry;
     bool found = has_lines(log);
     DIR *const dir = opendir(folder);
-    while (dir && !found && (entry = readdir(dir)))
+    for (errno = 0; dir && !found && (entry = readdir(dir)); errno = 0)
         found = leat_event_is_name(entry->d_name);
+    const int error = errno;
     if (dir)
         closedir(dir);
-    return found;
-}
-
-static int refuse_curves(const leat_train_log *log, const char *folder, leat_error *err)
-{
-    if (!has_curves(log, folder))
+    if (!found && error && error != ENOENT)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", folder, strerror(error));
+    if (!found)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
                      "%s: the folder has the log of another run: name another folder, or go on "

@@ -156,8 +156,8 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
     const long long rank = plan->engine.rank, ranks = plan->engine.ranks;
     if (rc == LEAT_OK && ranks > 1 && !leat_node_find(engine, "rank"))
         rc = leat_node_fail(engine, err, LEAT_E_CONFIG,
-                            "engine: rank is not given: with ranks %lld it is 0 to %lld",
-                            ranks, ranks - 1);
+                            "engine: rank is not given: with ranks %lld it is 0 to %lld", ranks,
+                            ranks - 1);
     else if (rc == LEAT_OK && rank >= ranks)
         rc = leat_node_fail(engine, err, LEAT_E_CONFIG,
                             "engine: rank must be below ranks %lld, got %lld", ranks, rank);

@@ -164,16 +164,13 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int fail_no_match(const char *pattern, int rc, const leat_node *where, leat_error *err)
+static int fail_no_match(const char *pattern, const leat_node *where, leat_error *err)
 {
-    if (rc == GLOB_NOSPACE)
-        return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
     return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
-                          rc == GLOB_ABORTED       ? " (a folder cannot be read)"
-                          : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
-                                                     "files first and give their paths"
-                          : *pattern == '~'        ? ": write the full path in place of '~'"
-                          : *pattern == '/'        ? ""
+                          strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
+                                                   "files first and give their paths"
+                          : *pattern == '~'      ? ": write the full path in place of '~'"
+                          : *pattern == '/'      ? ""
                                             : "; paths are relative to the folder where leat runs");
 }
 
@@ -186,9 +183,14 @@ static int glob_all(const leat_string *patterns, int32_t n, const leat_node *whe
                               "an empty list of files: give a file or a pattern");
     for (int32_t i = 0; i < n; i++) {
         const char *const pattern = patterns[i].text;
-        const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, found);
-        if (rc)
-            return fail_no_match(pattern, rc, where, err);
+        const size_t before = found->gl_pathc;
+        leat_format_error why;
+        const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, found, &why);
+        if (rc < 0)
+            return leat_node_fail(where, err, rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
+                                  "%s", why.text);
+        if (found->gl_pathc == before)
+            return fail_no_match(pattern, where, err);
     }
     struct stat status;
     const char *const first = found->gl_pathv[0];

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cut_listing.c: the listing of a folder fails in the middle, as over NFS or FUSE, or where it may not be read: it is no
+ * shorter folder. Each readdir() of each command fails once. */
+#include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
+
+#include <errno.h>
+
+static int clean_all(void **state)
+{
+    shell("chmod -R u+rwX g; rm -rf c c0 g log");
+    return clean(state);
+}
+
+static void make_groups(void)
+{
+    expect_success(
+        shell("mkdir -p g/a g/b && $L convert images test-images -o g/a/s --shards 2 -q "
+              "&& $L convert images test-images -o g/b/s --shards 2 -q && "
+              "printf 'source: {tfrecord: \"g/*/s-*.tfrecord\"}\\npipeline: [{map: [decode_jpeg, "
+              "{resize: 8}]}, {batch: 9}]\\n' > x.yaml"));
+}
+
+/* Fails each readdir() of a command. Returns how often the command said so; else its output is `whole`. */
+static int fail_each(const char *command, const char *before, const char *whole)
+{
+    int n_told = 0;
+    for (int call = 1; call < 400; call++) {
+        expect_success(shell("%s", before));
+        const int code = disturb(command, "readdir", call, EIO);
+        if (!strstr(err, "fault: ")) {
+            expect_success(code);
+            return n_told;
+        }
+        n_told += code != 0;
+        if (code)
+            expect_in(err, strerror(EIO));
+        else if (!strstr(out, whole))
+            fail_msg("call %d of %s: %s%s", call, command, out, err);
+    }
+    fail_msg("%s: more than 400 calls", command);
+    return 0;
+}
+
+TEST(patterns_find_all_or_fail)
+{
+    make_groups();
+    assert_true(fail_each("$L plan x.yaml", "true", "120 records") > 8);
+    assert_true(fail_each("$L inspect 'g/*/s-*.tfrecord'", "true", "records              120") > 8);
+    assert_true(fail_each("$L convert tfrecord 'g/*/s-*.tfrecord' -o x", "rm -rf x-* .x*",
+                          "120 records") > 8);
+}
+
+/* Root may read all folders. */
+TEST(a_folder_that_may_not_be_read)
+{
+    if (geteuid() == 0)
+        skip();
+    make_groups();
+    expect_success(shell("chmod 0 g/b"));
+    expect_failure(shell("$L inspect 'g/*/s-*.tfrecord'"), 1,
+                   "g/b: cannot be read, so what matches 'g/*/s-*.tfrecord' is not known");
+    assert_int_not_equal(shell("$L plan x.yaml"), 0);
+    expect_in(err, "x.yaml:1:");
+    expect_in(err, "g/b: cannot be read");
+}
+
+TEST(what_is_gone_or_leads_nowhere_matches_nothing)
+{
+    make_groups();
+    expect_success(shell("ln -s nowhere g/c; touch g/file; $L inspect 'g/*/s-*.tfrecord'"));
+    expect_in(out, "120");
+}
+
+TEST(a_run_does_not_begin_again)
+{
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --steps 4 -q --checkpoint c && cp -r c c0"));
+    assert_true(fail_each("$L train x.yaml --steps 6 --checkpoint c --resume --log log --json",
+                          "rm -rf c log && cp -r c0 c", "\"resumed\": \"c/step-0") > 0);
+}
+
+/* Either the old set or the new one is there in the end. */
+TEST(a_set_is_replaced_whole)
+{
+    int n_failed = 0;
+    for (int call = 1; call < 400; call++) {
+        clean(NULL);
+        expect_success(shell("$L convert images test-images -o x --shards 3 -q"));
+        const int code =
+            disturb("$L convert images images -o x --shards 8 -q", "readdir", call, EIO);
+        const bool failed = strstr(err, "fault: ") != NULL;
+        if (strstr(err, "leat convert finish"))
+            expect_success(shell("$L convert finish -o x"));
+        expect_success(shell("$L inspect --json 'x-*.tfrecord'"));
+        json_t *const json = parse_out();
+        const int64_t n = number(json, "records");
+        json_decref(json);
+        if (n != 240 && (n != 60 || code == 0))
+            fail_msg("call %d: code %d, %d records", call, code, (int)n);
+        if (!failed)
+            break;
+        n_failed += code != 0;
+    }
+    assert_true(n_failed > 4);
+}
+
+TEST_FIXTURE(NULL, clean_all)
+SUITE_FIXTURE(make_images, command_remove_folder)
