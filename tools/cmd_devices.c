@@ -60,7 +60,7 @@ static void print_options(void)
     printf("\n");
     leat_terminal_say(2, "options of simulated devices, in braces: --device "
                          "'sim:h200{launch_ns: 8000}'");
-    leat_help_options(stdout, leat_device_options("sim"));
+    leat_help_options(leat_device_options("sim"));
 }
 
 static int run(const leat_call *call, leat_error *err)

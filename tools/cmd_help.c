@@ -40,9 +40,9 @@ static int print_man(const char *name)
     if (name && !command)
         return leat_command_misuse("help", "--man: there is no command '%s'", name);
     if (command)
-        leat_help_man_of(stdout, command);
+        leat_help_man_of(command);
     else
-        leat_help_man(stdout);
+        leat_help_man();
     return LEAT_EXIT_OK;
 }
 
@@ -70,9 +70,9 @@ static int run(const leat_call *call, leat_error *err)
     if (*word)
         return explain(word);
     if (o->completion)
-        leat_help_completion(stdout);
+        leat_help_completion();
     else if (o->reference)
-        leat_help_reference(stdout);
+        leat_help_reference();
     else
         leat_help_all(stdout);
     return LEAT_EXIT_OK;

@@ -109,25 +109,20 @@ static void print_kind(const thing *it)
 {
     leat_terminal_say(2, "%s: %s", it->name, it->text);
     printf("%s\n", it->group->where);
-    leat_help_options(stdout, it->kind->options);
+    leat_help_options(it->kind->options);
     print_example(it);
 }
 
 static void print_option(const thing *it)
 {
-    char type[256], head[256], spelling[64];
+    char text[768], spelling[64];
     if (it->command) {
-        snprintf(head, sizeof head, "leat %s --%s", it->command->name,
-                 leat_cli_spelling(it->option, spelling));
-        leat_terminal_say(2, "%s: %s", head, it->text);
+        leat_terminal_say(2, "leat %s --%s: %s", it->command->name,
+                          leat_cli_spelling(it->option, spelling), it->text);
         return;
     }
-    leat_option_type_text(it->option, type, sizeof type);
-    leat_terminal_say(2, "%s, an option of %s: %s; %s%s%s", it->name, it->kind->name, it->text,
-                      type, it->option->initial ? ", default " : ", required",
-                      it->option->initial && *it->option->initial ? it->option->initial
-                      : it->option->initial                       ? "empty"
-                                                                  : "");
+    leat_terminal_say(2, "%s, an option of %s: %s", it->name, it->kind->name,
+                      leat_help_option_text(it->option, text));
     printf("%s\n", it->group->where);
     if (strcmp(it->name, it->kind->name) != 0)
         print_example(it);
@@ -151,7 +146,7 @@ static bool find(void *user, const thing *it)
     else if (it->kind)
         print_kind(it);
     else if (it->command)
-        leat_help_command(stdout, it->command);
+        leat_help_command(it->command);
     else
         leat_terminal_say(2, "%s: %s", it->name, it->text);
     return false;
@@ -225,11 +220,11 @@ const char *leat_help_near(const char *word)
     return leat_nearest(word, names.list, names.n);
 }
 
-void leat_help_names(FILE *out)
+void leat_help_names(void)
 {
     struct names names = { .n = 0 };
     walk(collect, &names);
     for (size_t i = 0; i < names.n; i++)
         if (!strpbrk(names.list[i], " \"$`\\"))
-            fprintf(out, "%s ", names.list[i]);
+            printf("%s ", names.list[i]);
 }
