@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "convert/file_set.h"
-#include "convert/image_header.h"
+#include "convert/image_file.h"
 #include "convert/paths.h"
 #include "files.h"
 #include "formats/example.h"

@@ -10,7 +10,7 @@
 
 #include "cli.h"
 #include "command.h"
-#include "convert/image_header.h"
+#include "convert/image_file.h"
 #include "convert/paths.h"
 #include "files.h"
 #include "formats/example.h"
@@ -141,7 +141,7 @@ static void show_bytes(const leat_feature *feature, uint64_t i, leat_image_reade
     if (leat_feature_bytes(feature, i, &data, &size) < 0)
         return;
     leat_json_int(one, "bytes", (int64_t)size);
-    if (leat_image_reader_header(images, data, size, &header, NULL) == LEAT_OK) {
+    if (leat_image_reader_read(images, data, size, false, &header, NULL) == LEAT_OK) {
         leat_json_text(one, "image", leat_image_format_word(header.format));
         leat_json_int(one, "height", header.height);
         leat_json_int(one, "width", header.width);

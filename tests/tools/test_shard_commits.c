@@ -13,7 +13,7 @@
 
 #include "convert/convert.h"
 #include "convert/file_set.h"
-#include "convert/image_encode.h"
+#include "convert/image_file.h"
 
 enum { SHARDS = 200, TOGETHER = 4, WAIT_S = 60 };
 

@@ -9,7 +9,7 @@
 
 #include "files.h"
 #include "formats/example.h"
-#include "image_header.h"
+#include "image_file.h"
 
 struct leat_image_record {
     bool verify;
@@ -169,9 +169,8 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
     image.bytes = record->bytes;
     image.size = *bytes_in;
     *no_image = leat_image_format_of(image.bytes, image.size) == LEAT_IMAGE_NONE;
-    rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
-    if (rc == LEAT_OK && record->verify)
-        rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
+    rc = leat_image_reader_read(record->reader, image.bytes, image.size, record->verify,
+                                &image.header, err);
     if (rc == LEAT_OK && record->transcoder && image.header.format == LEAT_IMAGE_JPEG)
         rc = transcode(record, &image, err);
     if (rc < 0)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "convert/image_header.h"
+#include "convert/image_file.h"
 #include "files.h"
 #include "formats/example.h"
 #include "formats/figure.h"
@@ -113,7 +113,7 @@ static void count_bytes(struct taker *taker, leat_census_feature *to, const leat
     while (leat_feature_take_bytes(&rest, &data, &size) == LEAT_FORMAT_OK) {
         leat_image_header header;
         add(&to->bytes, (double)size);
-        if (leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
+        if (leat_image_reader_read(taker->images, data, size, false, &header, NULL) < 0)
             continue;
         to->images[header.format]++;
         if (header.format == LEAT_IMAGE_JPEG)
