@@ -258,7 +258,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
     call->words = argv;
     call->n_words = argc;
     if (!call->options || !call->arguments || !call->rows)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     init_options(command->options, call->options);
     for (int i = 0; i < argc; i++)
         if (!strcmp(argv[i], "--"))

@@ -376,7 +376,7 @@ static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
             rc = leat_files_fail(err, &why);
         for (size_t k = 0; k < m.n_shards && rc == LEAT_OK; k++) {
             char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
-            rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            rc = path ? LEAT_OK : leat_files_no_memory(err);
             if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0)
                 report_bad(bad, path, err);
             free(path);

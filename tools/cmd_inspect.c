@@ -212,7 +212,7 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
     }
     leat_image_reader_close(&images);
     if (rc == LEAT_FORMAT_NOMEM)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
 }
 

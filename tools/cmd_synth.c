@@ -347,10 +347,10 @@ static int make_class_folders(const struct synth *s, const char *split, leat_err
     if (s->o->format == FORMAT_CIFAR)
         return LEAT_OK;
     char *top = leat_files_text("%s%s", s->hidden, split);
-    int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = top ? make_folder(top, err) : leat_files_no_memory(err);
     for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
         char *path = leat_files_text("%s/%s", top, classes[i].name);
-        rc = path ? make_folder(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = path ? make_folder(path, err) : leat_files_no_memory(err);
         free(path);
     }
     free(top);
@@ -373,7 +373,7 @@ static int make_hidden(struct synth *s, leat_error *err)
 {
     char *hidden = leat_files_hidden(s->folder, ".XXXXXX");
     if (!hidden)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     if (!mkdtemp(hidden)) {
         const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot create a folder there: %s", s->folder,
                                  strerror(errno));
@@ -413,7 +413,7 @@ static int write_at(struct synth *s, char *path, int flags, off_t at, const uint
                     size_t n, leat_error *err)
 {
     if (!path)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     const int fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     size_t written = 0;
     for (ssize_t more = 1; fd >= 0 && written < n && more > 0;
@@ -473,7 +473,7 @@ static void *work(void *argument)
     int rc = LEAT_OK;
     uint8_t *pixels = malloc((size_t)s->o->size * (size_t)s->o->size * 3);
     if (!pixels)
-        rc = leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        rc = leat_files_no_memory(&err);
     while (rc == LEAT_OK && !atomic_load(&s->failed)) {
         const int64_t i = atomic_fetch_add(&s->next, 1);
         if (i >= s->o->n)
@@ -561,7 +561,7 @@ static int run(const leat_call *call, leat_error *err)
     s.threads = (int32_t)(o->threads < 0 ? leat_host_cores() : o->threads > 0 ? o->threads : 1);
     s.folder = leat_files_cut_slashes(strdup(call->arguments[0]));
     leat_signals_catch();
-    int rc = s.folder ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = s.folder ? LEAT_OK : leat_files_no_memory(err);
     if (rc == LEAT_OK && o->json) /* the JSON file may be inside DIR, which exists only now */
         rc = leat_files_check_length(o->json, "", err);
     if (rc == LEAT_OK)

@@ -141,8 +141,6 @@ static int write_set(const char *prefix, int fails_at, leat_error *err)
     };
     leat_progress_init(&progress, "test", "records", SHARDS, LEAT_PROGRESS_OFF);
     int rc = leat_record_shards_open(&s, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_lock(&s, err);
     disk.n_syncs = disk.most_at_once = 0;
     disk.fails_at = fails_at;
     for (int i = 0; i < SHARDS && rc == LEAT_OK; i++)

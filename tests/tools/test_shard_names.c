@@ -68,7 +68,6 @@ TEST(records_that_do_not_come)
                                  .progress = &progress };
         leat_progress_init(&progress, "convert", "records", 10, LEAT_PROGRESS_OFF);
         assert_int_equal(leat_record_shards_open(&s, &err), LEAT_OK);
-        assert_int_equal(leat_record_shards_lock(&s, &err), LEAT_OK);
         for (int i = 0; i < (of == 2 ? 7 : 9); i++)
             assert_int_equal(leat_record_shards_write(&s, "a", 1, &err), LEAT_OK);
         assert_int_equal(leat_record_shards_end(&s, &err), LEAT_E_DATA);

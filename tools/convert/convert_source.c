@@ -102,7 +102,7 @@ static int open_config(const leat_convert *c, leat_config **out, leat_error *err
         return leat_config_load(c->inputs[0], out, err);
     char *const text = source_text(c);
     if (!text)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     const int rc = leat_config_parse(text, COMMAND_LINE, out, err);
     free(text);
     return rc;
@@ -203,7 +203,7 @@ static int open_numbers(struct job *job, leat_error *err)
         n += leat_shape_elements(&leat_plan_tensor(job->plan, t)->shape);
     job->builder = leat_example_builder_open();
     job->numbers = calloc((size_t)n, sizeof *job->numbers);
-    return job->builder && job->numbers ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    return job->builder && job->numbers ? LEAT_OK : leat_files_no_memory(err);
 }
 
 /* Adds a row of a tensor. *numbers: room for its values, and moves behind them. */
@@ -315,7 +315,7 @@ static int label(struct job *job, leat_error *err)
     const int32_t n = leat_plan_n_classes(job->plan, label_of(job->plan));
     const char **const names = calloc((size_t)n + 1, sizeof *names);
     if (!names)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     for (int32_t i = 0; i < n; i++)
         names[i] = leat_plan_class(job->plan, i);
     if (!n && leat_plan_class(job->plan, 0))
@@ -346,8 +346,7 @@ static int convert(struct job *job, leat_error *err)
     job->shards.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
                                               leat_plan_get_info(job->plan)->digest);
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
-        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, err)) < 0)
         return rc;

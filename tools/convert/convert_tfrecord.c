@@ -74,7 +74,7 @@ static int count_records(struct job *job, leat_error *err)
     int rc = LEAT_OK;
     job->counts = calloc(job->files.n, sizeof *job->counts);
     if (!job->counts)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
         const uint64_t before = job->shards.total;
         rc = take_file(job, i, LEAT_TFRECORD_LENGTHS_ONLY, err);
@@ -179,11 +179,10 @@ static int convert(struct job *job, leat_error *err)
     job->shards.n_files = job->files.n;
     const uint64_t before = stamp_files(job);
     if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
-        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
         (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
                                            (const char *const *)job->files.items, job->files.n,
                                            err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
         (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, before, err)) < 0)

@@ -19,6 +19,7 @@
 #ifndef LEAT_FILE_SET_H
 #define LEAT_FILE_SET_H
 
+#include <glob.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ typedef struct leat_file_set leat_file_set;
 struct leat_file_set {
     const char *prefix;
     char *folder;                 /* NULL: not open */
+    char *start;                  /* FOLDER/NAME: files PREFIX-… are written as START-… */
     char *lock_file, *sign, *old; /* FOLDER/lock, FOLDER/unfinished, FOLDER/old */
     int lock;
     leat_file_set *parts; /* whose files get names together; locked */
@@ -63,6 +65,8 @@ struct leat_file_set {
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err);
 
+/* glob() with a pattern behind a path that is none. Returns what glob() does. */
+int leat_file_set_glob(const char *path, const char *pattern, glob_t *out);
 /* The path of the folder of a part; free(). NULL: out of memory. */
 char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of);
 /* All files are complete and on disk: close() leaves them. */
@@ -71,14 +75,16 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err);
  * being written. */
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
-/* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
- * the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would be
- * one line; LEAT_E_IO; LEAT_E_NOMEM. */
-int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
-                               leat_error *err);
+/* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0, or a part other than the first: writes none.
+ * Whatever is written, the one of the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would
+ * be one line; LEAT_E_IO; LEAT_E_NOMEM.
+ *
+ * labels   receives its name, free() it; NULL: none is written */
+int leat_file_set_write_labels(const leat_file_set *set, leat_convert_part part,
+                               const char *const *names, size_t n, char **labels, leat_error *err);
 
-/* The path to write a file PREFIX-… under; free(). NULL: out of memory. */
-char *leat_file_set_part(const leat_file_set *set, const char *name);
+/* FOLDER/NAME; free(). NULL: out of memory. */
+char *leat_file_set_inside(const leat_file_set *set, const char *name);
 
 /* An error of a file that is being written, with its final name in place of its path. */
 int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_format_error *from);
@@ -150,9 +156,10 @@ typedef struct leat_convert_part_about {
     bool is_images;   /* not copies of other records */
 } leat_convert_part_about;
 
-/* The files of a part are complete: keeps them with this description and their manifest. */
-int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           const leat_set_manifest *manifest, leat_error *err);
+/* All files are written: gives them and the manifest their names, and makes the indexes. Those of a part are kept with
+ * this description and their manifest. */
+int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *about,
+                             const leat_set_manifest *manifest, leat_error *err);
 
 /* Reads such a description, FOLDER/NAME. False: there is none, or the files of the folder are not complete. */
 bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out);
@@ -189,8 +196,10 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
                           leat_convert_part part);
 
-/* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
-int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
+/* Makes missing folders, checks that the longest name is not too long, opens the set, and checks the names that are there:
+ * leat_shard_names_check(). leat_file_set_close() it, also after an error. */
+int leat_shard_names_lock(leat_file_set *set, const char *prefix, int32_t n_shards,
+                          leat_convert_part part, leat_error *err);
 /* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
  * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
@@ -217,9 +226,9 @@ typedef struct leat_record_shards {
     uint64_t records;       /* written */
     uint64_t bytes;         /* of the files that are complete */
     leat_progress *progress;
-    char **names;                 /* of all shards */
     int32_t n_written;            /* shards that are complete, in progress, or of another part */
     leat_tfrecord_writer *writer; /* NULL: the shard is of another part */
+    char *path;                   /* of `writer` */
     uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
     char *labels;  /* PREFIX-labels.txt; NULL: the classes have no names */
     leat_file_set set;
@@ -227,11 +236,9 @@ typedef struct leat_record_shards {
     leat_set_manifest manifest;
 } leat_record_shards;
 
-/* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards, part and
- * progress before. Call leat_record_shards_close() also after an error. */
+/* Locks PREFIX (leat_shard_names_lock()). Set prefix, n_shards, part and progress before. Call leat_record_shards_close()
+ * also after an error. */
 int leat_record_shards_open(leat_record_shards *s, leat_error *err);
-/* Locks PREFIX. Refuses a set of another number of shards. */
-int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
 /* Names the classes. Of several parts the first one does so. Names that no file can hold are left out, which standard
  * error says. */
 int leat_record_shards_label(leat_record_shards *s, const char *const *names, size_t n,
@@ -252,8 +259,7 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 /* Ends the last shard: all are on disk then, and the inputs are read. LEAT_E_DATA: of `total` records not all were
  * written. */
 int leat_record_shards_end(leat_record_shards *s, leat_error *err);
-/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
- * LEAT_E_CANCELED: a signal came before. */
+/* Behind it: leat_convert_part_commit(). LEAT_E_CANCELED: a signal came before. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Ends the line of a report: "; classes in PREFIX-labels.txt" */
 void leat_record_shards_print_labels(const leat_record_shards *s);

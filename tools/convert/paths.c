@@ -24,7 +24,7 @@ static int add(leat_paths *paths, const char *path, leat_error *err)
         paths->items = items;
     char *copy = items ? strdup(path) : NULL;
     if (!copy)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     items[paths->n++] = copy;
     return LEAT_OK;
 }
@@ -58,7 +58,7 @@ static int add_listed(leat_paths *paths, const char *name, bool compare, leat_er
         rc = leat_files_fail(err, &why);
     for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
         char *const path = leat_manifest_path(name, manifest.shards[i].file);
-        rc = path ? add(paths, path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = path ? add(paths, path, err) : leat_files_no_memory(err);
         if (rc == LEAT_OK && compare)
             rc = check_size(path, &manifest.shards[i], name, err);
         free(path);
@@ -135,7 +135,7 @@ int leat_paths_once(leat_paths *paths, leat_error *err)
     size_t n_again = 0, n = 0, first = 0;
     if (!same || leat_same_file_find(paths->items, paths->n, same, &n_again) < 0) {
         free(same);
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     }
     while (n_again && same[first] == first)
         first++;

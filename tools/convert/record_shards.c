@@ -9,30 +9,10 @@
 #include "print/terminal.h"
 #include "signals.h"
 
-static int open_names(leat_record_shards *s, leat_error *err)
-{
-    const int32_t n = s->n_shards;
-    s->names = calloc((size_t)n, sizeof *s->names);
-    for (int32_t i = 0; s->names && i < n; i++)
-        if (!(s->names[i] = leat_shard_name(s->prefix, i, n)))
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    return s->names ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-}
-
 int leat_record_shards_open(leat_record_shards *s, leat_error *err)
 {
-    int rc;
-    if ((rc = open_names(s, err)) < 0 || (rc = leat_files_make_parents(s->prefix, err)) < 0)
-        return rc;
-    return leat_shard_names_check_length(s->prefix, s->n_shards, err);
-}
-
-int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
-{
-    int rc = leat_file_set_open(&s->set, s->prefix, s->part, err);
-    return rc < 0 || (rc = leat_shard_commits_open(&s->commits, err)) < 0
-               ? rc
-               : leat_shard_names_check(s->prefix, s->n_shards, err);
+    const int rc = leat_shard_names_lock(&s->set, s->prefix, s->n_shards, s->part, err);
+    return rc < 0 ? rc : leat_shard_commits_open(&s->commits, err);
 }
 
 void leat_record_shards_say_no_labels(const char *why)
@@ -44,17 +24,13 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
                              leat_error *err)
 {
     char why[100];
-    if (!n || s->part.number > 1)
-        return LEAT_OK;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && s->part.number <= 1; i++)
         if (strpbrk(names[i], "\n\r")) {
             snprintf(why, sizeof why, "class %zu has a line break in its name", i);
             leat_record_shards_say_no_labels(why);
             return LEAT_OK;
         }
-    s->labels = leat_files_text("%s-labels.txt", s->prefix);
-    return s->labels ? leat_file_set_write_labels(&s->set, names, n, err)
-                     : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    return leat_file_set_write_labels(&s->set, s->part, names, n, &s->labels, err);
 }
 
 /* Shards are added in order. So when one has failed, those before it are added: the first of all is reported. */
@@ -74,8 +50,7 @@ static int close_shard(leat_record_shards *s, leat_error *err)
     if (!s->writer)
         return LEAT_OK;
     s->bytes += leat_tfrecord_writer_size(s->writer);
-    const int rc =
-        leat_set_manifest_add_written(&s->manifest, s->names[s->n_written - 1], s->writer, err);
+    const int rc = leat_set_manifest_add_written(&s->manifest, s->path, s->writer, err);
     if (rc < 0)
         return rc;
     leat_tfrecord_writer *const writer = s->writer;
@@ -87,20 +62,20 @@ static int close_shard(leat_record_shards *s, leat_error *err)
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err)
 {
     leat_format_error why;
-    int rc = close_shard(s, err);
+    const int rc = close_shard(s, err);
     if (rc < 0)
         return rc;
     s->left = takes;
     const int32_t shard = s->n_written++;
     if (!leat_convert_part_has(s->part, shard))
         return LEAT_OK;
-    char *const part = leat_file_set_part(&s->set, s->names[shard]);
-    if (!part)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (leat_tfrecord_writer_open(&s->writer, part, 0, &why) < 0)
-        rc = leat_file_set_fail(&s->set, err, &why);
-    free(part);
-    return rc;
+    free(s->path);
+    s->path = leat_shard_name(s->set.start, shard, s->n_shards);
+    if (!s->path)
+        return leat_files_no_memory(err);
+    return leat_tfrecord_writer_open(&s->writer, s->path, 0, &why) < 0
+               ? leat_file_set_fail(&s->set, err, &why)
+               : LEAT_OK;
 }
 
 uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard)
@@ -165,15 +140,9 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
                                             .n_files = s->n_files,
                                             .records = s->records,
                                             .total = s->total };
-    int rc;
     if (leat_signals_caught()) /* since the last record; the last look at the inputs may take long */
         return leat_file_set_fail_canceled(err);
-    if (s->part.of)
-        return leat_convert_part_keep(&s->set, &about, &s->manifest, err);
-    if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
-        (rc = leat_file_set_commit(&s->set, err)) < 0)
-        return rc;
-    return leat_shard_names_index(s->prefix, s->n_shards, err);
+    return leat_convert_part_commit(&s->set, &about, &s->manifest, err);
 }
 
 void leat_record_shards_print_labels(const leat_record_shards *s)
@@ -187,9 +156,7 @@ void leat_record_shards_close(leat_record_shards *s)
 {
     leat_tfrecord_writer_close(&s->writer);
     leat_shard_commits_close(&s->commits);
-    for (int32_t i = 0; s->names && i < s->n_shards; i++)
-        free(s->names[i]);
-    free(s->names);
+    free(s->path);
     free(s->labels);
     leat_file_set_close(&s->set);
     leat_set_manifest_close(&s->manifest);

@@ -29,7 +29,7 @@ struct walk {
     const char *top; /* the folder of the command line */
     bool recursive, skip_bad;
     struct ancestor root; /* that folder */
-    int32_t label;
+    size_t label;         /* place of the class */
 };
 
 static int fail_memory(leat_error *err)
@@ -231,7 +231,7 @@ static int scan_classes(struct walk *walk, leat_error *err)
     leat_scan *scan = walk->scan;
     int rc = LEAT_OK;
     for (size_t i = 0; i < scan->n_classes && rc == LEAT_OK; i++) {
-        walk->label = (int32_t)i;
+        walk->label = i;
         rc = walk_class(walk, scan->classes[i], &walk->root, err);
     }
     if (rc == LEAT_OK && scan->n_files == 0)
@@ -272,19 +272,17 @@ static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 static int take_list(leat_scan *out, leat_error *err)
 {
     leat_file_list *const given = out->given;
-    const bool has_classes = given->labels.type == LEAT_LIST_CLASS;
     out->root = given->root;
-    if (has_classes) {
+    if (given->labels.type == LEAT_LIST_CLASS) {
         out->classes = given->labels.classes;
         out->n_classes = given->labels.n_classes;
     }
     out->files = malloc(given->n * sizeof *out->files);
     if (!out->files)
         return fail_memory(err);
-    for (size_t i = 0; i < given->n; i++)
-        out->files[out->n_files++] =
-            (leat_scan_file){ given->entries[i].name,
-                              has_classes ? (int32_t)given->labels.ints[i] : 0 };
+    for (; out->n_files < given->n; out->n_files++)
+        out->files[out->n_files] =
+            (leat_scan_file){ given->entries[out->n_files].name, out->n_files };
     return LEAT_OK;
 }
 
@@ -315,26 +313,31 @@ int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err)
                                                             : open_folder(out, how, err);
 }
 
+size_t leat_scan_class(const leat_scan *scan, size_t file)
+{
+    const size_t at = scan->files[file].at;
+    return scan->given ? (size_t)scan->given->labels.ints[at] : at;
+}
+
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file)
 {
-    const leat_file_list *const given = scan->given;
-    leat_image_label label = { 0 };
-    if (given) {
-        const size_t at = file * given->labels.n_columns;
-        label.n = given->labels.n_columns;
-        label.ints = given->labels.ints ? given->labels.ints + at : NULL;
-        label.floats = given->labels.floats ? given->labels.floats + at : NULL;
+    leat_image_label label = { .n = 1 };
+    if (scan->given) {
+        const leat_list_labels *const given = &scan->given->labels;
+        const size_t at = scan->files[file].at * given->n_columns;
+        label.n = given->n_columns;
+        label.ints = given->ints ? given->ints + at : NULL;
+        label.floats = given->floats ? given->floats + at : NULL;
     } else {
-        label.n = 1;
-        label.place = scan->files[file].label;
+        label.place = (int64_t)scan->files[file].at;
     }
-    label.text = scan->n_classes ? scan->classes[scan->files[file].label] : NULL;
+    label.text = scan->n_classes ? scan->classes[leat_scan_class(scan, file)] : NULL;
     return label;
 }
 
 void leat_scan_place(const leat_scan *scan, size_t file, char *text, size_t size)
 {
-    const size_t line = scan->given ? scan->given->entries[file].line : 0;
+    const size_t line = scan->given ? scan->given->entries[scan->files[file].at].line : 0;
     const bool is_absolute = *scan->files[file].path == '/';
     const char *const root = is_absolute ? "" : scan->root, *const slash = is_absolute ? "" : "/";
     if (line)

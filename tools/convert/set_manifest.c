@@ -17,7 +17,7 @@ int leat_set_manifest_add(leat_set_manifest *m, const leat_manifest_shard *shard
     m->shards = list ? list : m->shards;
     char *const file = list ? strdup(shard->file) : NULL;
     if (!file)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     list[m->n] = *shard;
     list[m->n++].file = file;
     return LEAT_OK;
@@ -76,13 +76,11 @@ int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_e
 int leat_set_manifest_write_of(const leat_set_manifest *m, const leat_file_set *set,
                                leat_error *err)
 {
-    char *const name = leat_files_text("%s-manifest.json", set->prefix);
-    char *const part = name ? leat_file_set_part(set, name) : NULL;
+    char *const part = leat_files_text("%s-manifest.json", set->start);
     leat_format_error why;
-    int rc = part ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = part ? LEAT_OK : leat_files_no_memory(err);
     if (part && leat_manifest_write(part, m->shards, m->n, &why) < 0)
         rc = leat_file_set_fail(set, err, &why);
-    free(name);
     free(part);
     return rc;
 }

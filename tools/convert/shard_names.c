@@ -46,14 +46,6 @@ void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
     }
 }
 
-int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err)
-{
-    char end[96];
-    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(n_shards), 0,
-             leat_shard_name_end(n_shards).text);
-    return leat_files_check_length(prefix, end, err);
-}
-
 /* It replaces no other file, and its text can hold the names of the set. */
 static int check_manifest(const char *prefix, leat_error *err)
 {
@@ -65,8 +57,7 @@ static int check_manifest(const char *prefix, leat_error *err)
                          "%s: the name is not UTF-8, so %s-manifest.json cannot hold it", prefix,
                          prefix);
     char *const name = leat_files_text("%s-manifest.json", prefix);
-    const int rc =
-        name ? leat_files_check(name, &kind, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = name ? leat_files_check(name, &kind, err) : leat_files_no_memory(err);
     free(name);
     return rc;
 }
@@ -80,7 +71,7 @@ static int check_labels(const char *prefix, int32_t n_shards, leat_error *err)
                              leat_files_text("%s-manifest.json", prefix),
                              leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix) };
     bool in_set = labels && (stat(labels, &status) < 0 || status.st_size == 0);
-    int rc = labels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = labels ? LEAT_OK : leat_files_no_memory(err);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         in_set = in_set || (others[i] && stat(others[i], &status) == 0);
         free(others[i]);
@@ -100,6 +91,20 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
     if (rc == LEAT_OK) /* first: labels beside a set of another size are its own */
         rc = leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
     return rc < 0 ? rc : check_labels(prefix, n_shards, err);
+}
+
+int leat_shard_names_lock(leat_file_set *set, const char *prefix, int32_t n_shards,
+                          leat_convert_part part, leat_error *err)
+{
+    char end[96];
+    int rc;
+    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(n_shards), 0,
+             leat_shard_name_end(n_shards).text);
+    if ((rc = leat_files_make_parents(prefix, err)) < 0 ||
+        (rc = leat_files_check_length(prefix, end, err)) < 0 ||
+        (rc = leat_file_set_open(set, prefix, part, err)) < 0)
+        return rc;
+    return leat_shard_names_check(prefix, n_shards, err);
 }
 
 static bool is_shard(const char *prefix, char *path)
@@ -139,7 +144,7 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
         leat_index index = { 0 };
         char *name = leat_shard_name(prefix, i, n_shards);
         if (!name)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            return leat_files_no_memory(err);
         const int rc = leat_index_open(name, 0, &index, &why);
         if (rc == LEAT_FORMAT_OK && *index.unwritten)
             leat_terminal_put(stderr, 0, 2, "note: no index was written: %s", index.unwritten);
@@ -185,7 +190,7 @@ int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const cha
     const int32_t n_names = n_shards + 2;
     size_t n_there = 0;
     place *const there = calloc((size_t)n_names, sizeof *there);
-    int rc = there ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = there ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; there && i < n_names; i++) {
         char *const name = name_of(prefix, n_shards, i);
         there[n_there] = place_of(name);

@@ -57,7 +57,6 @@ struct job {
 struct task {
     struct shard *shard;
     size_t first, end;
-    size_t written; /* positions below it are in the writer */
     bool my_turn;
 };
 
@@ -182,7 +181,7 @@ static int skip_file(struct job *job, size_t position, const char *text, leat_er
         skipped[result->n_skipped++] = (leat_shards_skipped){ position, copy };
     } else {
         free(copy);
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = leat_files_no_memory(err);
     }
     pthread_mutex_unlock(&job->lock);
     return rc;
@@ -190,25 +189,22 @@ static int skip_file(struct job *job, size_t position, const char *text, leat_er
 
 static uint64_t stamp_of(const struct job *job, size_t position)
 {
-    const leat_shards_options *const o = job->options;
-    const size_t file = o->order ? o->order[position] : position;
-    return leat_paths_stamp(job->folder, o->scan->files[file].path);
+    return leat_paths_stamp(job->folder, job->options->scan->files[position].path);
 }
 
 /* Files that were written to may be half old and half new in their records, and the set of two states of the data.
  * Those that were left out are in no record. */
 static void look_at(struct job *job, const struct task *task)
 {
-    const leat_shards_options *const o = job->options;
+    const leat_scan *const scan = job->options->scan;
     leat_error err;
     char place[512];
     for (size_t p = task->first; p < task->end && !leat_signals_caught(); p++) {
-        const size_t file = o->order ? o->order[p] : p;
         const uint64_t was = job->stamps[p], now = was == LEFT_OUT ? was : stamp_of(job, p);
         if (now == was)
             continue;
-        leat_scan_place(o->scan, file, place, sizeof place);
-        leat_fail(&err, LEAT_E_DATA, "%s%s %s: convert again", place, o->scan->files[file].path,
+        leat_scan_place(scan, p, place, sizeof place);
+        leat_fail(&err, LEAT_E_DATA, "%s%s %s: convert again", place, scan->files[p].path,
                   now ? "has changed since it was read" : "was read and is gone now");
         stop_at(job, p, &err);
         return;
@@ -220,15 +216,14 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
 {
     struct job *job = worker->job;
     const leat_shards_options *o = job->options;
-    const size_t file = o->order ? o->order[position] : position;
-    const leat_image_label label = leat_scan_label(o->scan, file);
+    const leat_image_label label = leat_scan_label(o->scan, position);
     const uint8_t *record;
     size_t size, bytes_in;
     bool no_image;
     char place[512];
     job->stamps[position] = stamp_of(job, position);
-    int rc = leat_image_record_make(worker->record, job->folder, o->scan->files[file].path, &label,
-                                    &record, &size, &bytes_in, &no_image, err);
+    int rc = leat_image_record_make(worker->record, job->folder, o->scan->files[position].path,
+                                    &label, &record, &size, &bytes_in, &no_image, err);
     if (rc == LEAT_OK) {
         worker->images++;
         worker->bytes_in += bytes_in;
@@ -238,7 +233,7 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
         rc = skip_file(job, position, err->message, err);
     } else {
         const leat_error inner = *err;
-        leat_scan_place(o->scan, file, place, sizeof place);
+        leat_scan_place(o->scan, position, place, sizeof place);
         leat_fail(err, rc, "%s%s%s", place, inner.message,
                   rc == LEAT_E_DATA ? "; --skip-bad leaves out such files" : "");
     }
@@ -320,7 +315,7 @@ static void *work(void *argument)
     leat_error err = { 0 };
     worker.record = leat_image_record_open(job->options->how);
     if (!worker.record) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        leat_files_no_memory(&err);
         stop_at(job, 0, &err);
     }
     while (take_task(job, &task))
@@ -371,18 +366,16 @@ static int open_shards(struct job *job, leat_error *err)
     job->shards = calloc((size_t)n_shards, sizeof *job->shards);
     job->stamps = calloc(job->n, sizeof *job->stamps);
     if (!job->shards || !job->stamps)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     const size_t small = job->n / (size_t)n_shards, n_large = job->n % (size_t)n_shards;
     size_t first = 0;
     for (int32_t i = 0; i < n_shards; i++) {
         struct shard *shard = &job->shards[i];
         shard->first = shard->turn = first;
         shard->end = first += small + ((size_t)i < n_large);
-        char *const name = leat_shard_name(job->options->set->prefix, i, n_shards);
-        shard->part = name ? leat_file_set_part(job->options->set, name) : NULL;
-        free(name);
+        shard->part = leat_shard_name(job->options->set->start, i, n_shards);
         if (!shard->part)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            return leat_files_no_memory(err);
     }
     return LEAT_OK;
 }

@@ -58,14 +58,15 @@ leat_image_record_counts leat_image_record_get_counts(const leat_image_record *r
 
 typedef struct leat_scan_file {
     const char *path; /* relative to the root: "cat/0001.jpg"; of a list also absolute */
-    int32_t label;    /* place of its class, from 0; not with given labels that are no classes */
+    size_t at;        /* place of its class, from 0; of a list: its entry */
 } leat_scan_file;
 
 typedef struct leat_scan {
     const char *root; /* folder that paths start from. The caller's, or that of the list */
     char **classes;   /* none: the labels of the list are numbers, or there are none */
     size_t n_classes;
-    leat_scan_file *files; /* by class, then by name; or in the order of the list */
+    leat_scan_file
+        *files; /* by class, then by name; or in the order of the list; until they are shuffled */
     size_t n_files;
     size_t n_outside; /* files beside the class folders: they have no class */
     char *outside;    /* the first of them; NULL: none */
@@ -83,6 +84,8 @@ typedef struct leat_scan {
 int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err);
 void leat_scan_close(leat_scan *scan);
 
+/* The place of the class of a file, of a scan that has classes. */
+size_t leat_scan_class(const leat_scan *scan, size_t file);
 /* The label of a file; valid as long as the scan. */
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file);
 /* Writes where a file was found, as the beginning of a message that goes on with its path: "train.csv:7: set/". */
@@ -117,7 +120,6 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *transcoder, const uint8_t *bytes, 
 typedef struct leat_shards_options {
     const leat_convert *how;
     const leat_scan *scan;
-    const uint32_t *order;    /* position -> file; NULL: as listed */
     const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
     int32_t threads; /* ≥ 1 */
@@ -125,8 +127,8 @@ typedef struct leat_shards_options {
 } leat_shards_options;
 
 typedef struct leat_shards_skipped {
-    size_t position;
-    char *text; /* "cat/notes.txt: no image: none of JPEG, …" */
+    size_t position; /* in the scan */
+    char *text;      /* "cat/notes.txt: no image: none of JPEG, …" */
 } leat_shards_skipped;
 
 typedef struct leat_shards_result {

@@ -31,11 +31,6 @@ struct taker {
     bool is_indexed;       /* the current record has a table in it */
 };
 
-static int fail_memory(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-}
-
 /* Of NaN beside numbers the range is that of the numbers. */
 static void add(leat_census_range *range, double x)
 {
@@ -130,7 +125,7 @@ static int count_numbers(leat_census_feature *to, const leat_feature *feature, l
     int64_t *ints = malloc(n * sizeof *ints + 1);
     float *floats = (float *)(void *)ints;
     if (!ints)
-        return fail_memory(err);
+        return leat_files_no_memory(err);
     const int rc = feature->kind == LEAT_FEATURE_INT64
                        ? leat_feature_int64s(feature, ints, n, &why)
                        : leat_feature_floats(feature, floats, n, &why);
@@ -150,7 +145,7 @@ static int count_feature(struct taker *taker, const leat_feature_key *key,
     if (!to && taker->census->n_features == FEATURES_MAX)
         return leat_fail(err, LEAT_E_DATA, "more than %d different features", FEATURES_MAX);
     if (!to)
-        return fail_memory(err);
+        return leat_files_no_memory(err);
     to->kind = to->records == 0 || to->kind == feature->kind ? feature->kind : -1;
     to->records++;
     add(&to->values, (double)feature->n);
@@ -184,7 +179,7 @@ static int insert_label(struct taker *taker, size_t at, int64_t label, leat_erro
         return leat_fail(err, LEAT_E_DATA, "more than %d different labels", LABELS_MAX);
     leat_census_label *labels = leat_grow(census->labels, census->n_labels, sizeof *labels);
     if (!labels)
-        return fail_memory(err);
+        return leat_files_no_memory(err);
     census->labels = labels;
     memmove(&census->labels[at + 1], &census->labels[at],
             (census->n_labels - at) * sizeof *census->labels);
@@ -321,7 +316,7 @@ int leat_census_take(leat_census *out, const leat_paths *files, const char *labe
     struct taker taker = { .census = out, .label = label, .text = text };
     *out = (leat_census){ 0 };
     taker.images = leat_image_reader_open();
-    int rc = taker.images ? LEAT_OK : fail_memory(err);
+    int rc = taker.images ? LEAT_OK : leat_files_no_memory(err);
     for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
         rc = count_file(&taker, files->items[i], err);
     leat_jpeg_index_close(&taker.index);
