@@ -90,6 +90,7 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
 /* Everything of one run. */
 struct convert {
     const leat_convert *o;
+    int32_t n_shards;
     leat_scan scan;
     uint64_t
         digest; /* of what the bytes of all shards depend on, except the contents of the files */
@@ -98,11 +99,6 @@ struct convert {
     leat_file_set set;
     double seconds;
 };
-
-static int32_t n_shards_of(const struct convert *c)
-{
-    return c->o->n_shards < 0 ? 1 : c->o->n_shards;
-}
 
 /* Fisher–Yates: every order is equally likely. */
 static int shuffle(leat_scan *scan, uint64_t seed, leat_error *err)
@@ -119,17 +115,6 @@ static int shuffle(leat_scan *scan, uint64_t seed, leat_error *err)
     return LEAT_OK;
 }
 
-/* The files of this part, or all. */
-static size_t n_files_of(const struct convert *c)
-{
-    const size_t n = c->scan.n_files, n_shards = (size_t)n_shards_of(c);
-    size_t sum = 0;
-    for (size_t i = 0; i < n_shards; i++)
-        sum +=
-            leat_convert_part_has(c->o->part, (int32_t)i) ? n / n_shards + (i < n % n_shards) : 0;
-    return sum;
-}
-
 static void add_bytes(XXH3_state_t *state, const void *bytes, size_t n)
 {
     const uint64_t size = n;
@@ -142,7 +127,7 @@ static int make_digest(struct convert *c, leat_error *err)
 {
     const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
-        (uint64_t)n_shards_of(c),  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
+        (uint64_t)c->n_shards,     o->is_shuffled,   o->is_shuffled ? o->seed : 0,
         (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad,
         o->skip_bad && o->verify /* which files are left out */
     };
@@ -177,12 +162,14 @@ static int32_t threads_of(const leat_convert *o)
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "convert", "images", n_files_of(c), c->o->progress);
+    leat_progress_init(&progress, "convert", "images",
+                       leat_convert_part_own(c->o->part, c->scan.n_files, c->n_shards),
+                       c->o->progress);
     const leat_shards_options shards = {
         .how = c->o,
         .scan = &c->scan,
         .set = &c->set,
-        .n_shards = n_shards_of(c),
+        .n_shards = c->n_shards,
         .threads = threads_of(c->o),
         .progress = &progress,
     };
@@ -192,7 +179,7 @@ static int write_all(struct convert *c, leat_error *err)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
     const leat_convert_part_about about = { .part = c->o->part,
-                                            .n_shards = n_shards_of(c),
+                                            .n_shards = c->n_shards,
                                             .digest = c->digest,
                                             .n_files = c->scan.n_files,
                                             .n_classes = c->scan.n_classes,
@@ -206,17 +193,16 @@ static int convert(struct convert *c, leat_error *err)
     const int64_t start = leat_host_now_ns();
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(c->o->prefix, n_shards_of(c), c->o->inputs, 1, err)) <
-            0 ||
-        (rc = leat_convert_part_check(c->o->part, n_shards_of(c), err)) < 0)
+        (rc = leat_shard_names_check_apart(c->o->prefix, c->n_shards, c->o->inputs, 1, err)) < 0 ||
+        (rc = leat_convert_part_check(c->o->part, c->n_shards, err)) < 0)
         return rc;
-    if ((size_t)n_shards_of(c) > c->scan.n_files)
-        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
-                         n_shards_of(c), c->scan.n_files);
+    if ((size_t)c->n_shards > c->scan.n_files)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files", c->n_shards,
+                         c->scan.n_files);
     if ((rc = make_digest(c, err)) < 0 ||
         (c->o->is_shuffled && (rc = shuffle(&c->scan, c->o->seed, err)) < 0))
         return rc;
-    rc = leat_shard_names_lock(&c->set, c->o->prefix, n_shards_of(c), c->o->part, err);
+    rc = leat_shard_names_lock(&c->set, c->o->prefix, c->n_shards, c->o->part, err);
     if (rc == LEAT_OK)
         rc = write_all(c, err);
     leat_file_set_close(&c->set);
@@ -249,8 +235,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->result.threads);
-    leat_shard_names_add(json, c->o->prefix, n_shards_of(c), c->o->part);
-    leat_json_text(json, "labels", c->labels);
+    leat_shard_names_add(json, c->o->prefix, c->n_shards, c->o->part, c->labels);
     json_t *skipped = leat_json_list(json, "skipped");
     for (size_t i = 0; i < c->scan.n_left_out; i++)
         leat_json_append(skipped, c->scan.left_out[i]);
@@ -281,15 +266,13 @@ static void print_jpeg(const struct convert *c)
 
 static void print_summary(const struct convert *c)
 {
-    const int n_shards = leat_convert_part_size(c->o->part, n_shards_of(c));
     printf("%s image%s", leat_figure_count(c->result.images).text,
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
-    printf(", %s, in %d file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
-           n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
-           leat_shard_name_end(n_shards_of(c)).text);
-    printf("%.2f s, %s images/s, %d thread%s", c->seconds,
+    printf(", ");
+    leat_shard_names_print(c->o->prefix, c->n_shards, c->o->part, c->result.bytes_out);
+    printf("\n%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_rate((double)c->result.images / c->seconds).text, c->result.threads,
            c->result.threads == 1 ? "" : "s");
     if (c->labels)
@@ -302,7 +285,7 @@ static void print_summary(const struct convert *c)
 
 int leat_convert_images_run(const leat_convert *o, leat_error *err)
 {
-    struct convert c = { .o = o };
+    struct convert c = { .o = o, .n_shards = o->n_shards < 0 ? 1 : o->n_shards };
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;

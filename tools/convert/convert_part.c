@@ -34,6 +34,14 @@ int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error
     return LEAT_OK;
 }
 
+uint64_t leat_convert_part_own(leat_convert_part part, uint64_t total, int32_t n_shards)
+{
+    uint64_t n = 0;
+    for (int32_t i = 0; i < n_shards; i++)
+        n += leat_convert_part_has(part, i) ? leat_convert_part_share(total, n_shards, i) : 0;
+    return n;
+}
+
 int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err)
 {
     return n_shards >= part.of ? LEAT_OK

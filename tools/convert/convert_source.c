@@ -282,7 +282,7 @@ static int write_all(struct job *job, leat_error *err)
     if (!s->part.of)
         return write_records(job, 0, INT64_MAX, err);
     for (int64_t at = 0, n; s->n_written < s->n_shards && rc == LEAT_OK; at += n) {
-        n = (int64_t)leat_record_shards_share(s, s->n_written);
+        n = (int64_t)leat_convert_part_share(s->total, s->n_shards, s->n_written);
         rc = leat_record_shards_next(s, (uint64_t)n, err);
         if (rc == LEAT_OK && s->writer)
             rc = write_records(job, at, at + n, err);
@@ -412,24 +412,14 @@ static void print_config(const struct job *job)
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    const leat_record_shards *const s = &job->shards;
-    const int n_shards = leat_convert_part_size(s->part, s->n_shards);
     if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s, %s, in %d file%s %s-*%s", leat_figure_count(s->records).text,
-               s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, n_shards,
-               n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
-               leat_shard_name_end(s->n_shards).text);
-        leat_record_shards_print_labels(s);
-        leat_convert_part_print(s->part, s->prefix);
-        if (!s->part.of)
+        leat_record_shards_print(&job->shards, "");
+        if (!job->shards.part.of)
             print_config(job);
     }
     json_t *json = leat_json_open("convert");
-    leat_json_int(json, "records", (int64_t)s->records);
-    leat_json_int(json, "bytes_out", (int64_t)s->bytes);
-    leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, s->prefix, s->n_shards, s->part);
-    leat_json_text(json, "labels", s->labels);
+    leat_json_int(json, "records", (int64_t)job->shards.records);
+    leat_record_shards_add(&job->shards, json, seconds);
     return leat_json_write(json, job->c->json, err);
 }
 
@@ -444,7 +434,8 @@ int leat_convert_source_run(const leat_convert *how, leat_error *err)
     int rc = open_plan(&job, err);
     if (rc == LEAT_OK) {
         job.shards.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
-        leat_progress_init(&job.progress, "convert", "records", leat_record_shards_own(&job.shards),
+        leat_progress_init(&job.progress, "convert", "records",
+                           leat_convert_part_own(how->part, job.shards.total, job.shards.n_shards),
                            how->progress);
         rc = convert(&job, err);
         leat_progress_fini(&job.progress);

@@ -192,26 +192,16 @@ static int convert(struct job *job, leat_error *err)
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    const int n_shards = leat_convert_part_size(job->c->part, job->shards.n_shards);
-    if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s",
-               leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
-               job->files.n, job->files.n == 1 ? "" : "s",
-               leat_figure_bytes((double)job->bytes_in).text,
-               leat_figure_bytes((double)job->shards.bytes).text, n_shards,
-               n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
-               leat_shard_name_end(job->shards.n_shards).text);
-        leat_record_shards_print_labels(&job->shards);
-        leat_convert_part_print(job->c->part, job->c->prefix);
-    }
+    char of[64];
+    snprintf(of, sizeof of, " of %zu file%s (%s)", job->files.n, job->files.n == 1 ? "" : "s",
+             leat_figure_bytes((double)job->bytes_in).text);
+    if (!leat_json_to_stdout(job->c->json))
+        leat_record_shards_print(&job->shards, of);
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "files", (int64_t)job->files.n);
     leat_json_int(json, "records", (int64_t)job->shards.records);
     leat_json_int(json, "bytes_in", (int64_t)job->bytes_in);
-    leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
-    leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
-    leat_json_text(json, "labels", job->shards.labels);
+    leat_record_shards_add(&job->shards, json, seconds);
     return leat_json_write(json, job->c->json, err);
 }
 

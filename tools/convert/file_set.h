@@ -135,11 +135,13 @@ static inline bool leat_convert_part_has(leat_convert_part part, int32_t shard)
 {
     return !part.of || shard % part.of == part.number - 1;
 }
-/* Its number of shards. */
-static inline int32_t leat_convert_part_size(leat_convert_part part, int32_t n_shards)
+/* Of `total` things those of a shard, where shards have equal shares: numbers differ by at most one. */
+static inline uint64_t leat_convert_part_share(uint64_t total, int32_t n_shards, int32_t shard)
 {
-    return part.of ? (n_shards - part.number + part.of) / part.of : n_shards;
+    return total / (uint64_t)n_shards + ((uint64_t)shard < total % (uint64_t)n_shards);
 }
+/* The same of all shards of the part. */
+uint64_t leat_convert_part_own(leat_convert_part part, uint64_t total, int32_t n_shards);
 /* Refuses more parts than shards. Returns LEAT_OK or LEAT_E_ARGUMENT. */
 int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err);
 /* Says how to go on after a part; without parts nothing. */
@@ -192,9 +194,12 @@ typedef struct leat_shard_name_ending {
 } leat_shard_name_ending;
 leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
-/* Adds `part` and `parts`, 1 and 1 without parts, and `shards`: the names of those of the part. */
+/* Adds `part` and `parts`, 1 and 1 without parts, `shards`: the names of those of the part, and `labels`. */
 void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part);
+                          leat_convert_part part, const char *labels);
+/* Prints what was written: "1.2 MB, in 8 files PREFIX-*-of-00008.tfrecord" */
+void leat_shard_names_print(const char *prefix, int32_t n_shards, leat_convert_part part,
+                            uint64_t bytes);
 
 /* Makes missing folders, checks that the longest name is not too long, opens the set, and checks the names that are there:
  * leat_shard_names_check(). leat_file_set_close() it, also after an error. */
@@ -247,10 +252,6 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
 void leat_record_shards_say_no_labels(const char *why);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
-/* Records of a shard where shards share `total`; numbers differ by at most one. */
-uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard);
-/* Records of the shards of this part. */
-uint64_t leat_record_shards_own(const leat_record_shards *s);
 /* Whether one of the next n records is of a shard of this part. */
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
@@ -261,8 +262,9 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 int leat_record_shards_end(leat_record_shards *s, leat_error *err);
 /* Behind it: leat_convert_part_commit(). LEAT_E_CANCELED: a signal came before. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
-/* Ends the line of a report: "; classes in PREFIX-labels.txt" */
-void leat_record_shards_print_labels(const leat_record_shards *s);
+/* The report: as text, with `of` behind the number of records, and the end of the JSON. */
+void leat_record_shards_print(const leat_record_shards *s, const char *of);
+void leat_record_shards_add(const leat_record_shards *s, json_t *object, double seconds);
 /* Removes what has no name and is not kept, and unlocks. */
 void leat_record_shards_close(leat_record_shards *s);
 

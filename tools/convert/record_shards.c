@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 #include "signals.h"
 
@@ -78,27 +79,13 @@ int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *e
                : LEAT_OK;
 }
 
-uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard)
-{
-    const uint64_t n = (uint64_t)s->n_shards;
-    return s->total / n + ((uint64_t)shard < s->total % n);
-}
-
-uint64_t leat_record_shards_own(const leat_record_shards *s)
-{
-    uint64_t n = 0;
-    for (int32_t i = 0; i < s->n_shards; i++)
-        n += leat_convert_part_has(s->part, i) ? leat_record_shards_share(s, i) : 0;
-    return n;
-}
-
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n)
 {
     uint64_t left = s->left;
     bool wants = s->writer && left;
     for (int32_t shard = s->n_written; !wants && n > left; shard++) {
         n -= left;
-        left = leat_record_shards_share(s, shard);
+        left = leat_convert_part_share(s->total, s->n_shards, shard);
         wants = leat_convert_part_has(s->part, shard);
     }
     return wants;
@@ -110,7 +97,8 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
     leat_format_error why;
     int rc = LEAT_OK;
     if (s->left == 0)
-        rc = leat_record_shards_next(s, leat_record_shards_share(s, s->n_written), err);
+        rc = leat_record_shards_next(
+            s, leat_convert_part_share(s->total, s->n_shards, s->n_written), err);
     s->left -= s->left != UINT64_MAX;
     if (rc < 0 || !s->writer)
         return rc;
@@ -122,11 +110,12 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 
 int leat_record_shards_end(leat_record_shards *s, leat_error *err)
 {
-    if (s->total && s->records != leat_record_shards_own(s))
+    const uint64_t own = leat_convert_part_own(s->part, s->total, s->n_shards);
+    if (s->total && s->records != own)
         return leat_fail(err, LEAT_E_DATA,
                          "%s: %" PRIu64 " records were written, and there should be %" PRIu64
                          ": the input has changed while it was read, so convert again",
-                         s->prefix, s->records, leat_record_shards_own(s));
+                         s->prefix, s->records, own);
     const int rc = close_shard(s, err);
     leat_shard_commits_wait(s->commits);
     return rc < 0 ? rc : check_commits(s, err);
@@ -145,11 +134,21 @@ int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
     return leat_convert_part_commit(&s->set, &about, &s->manifest, err);
 }
 
-void leat_record_shards_print_labels(const leat_record_shards *s)
+void leat_record_shards_print(const leat_record_shards *s, const char *of)
 {
+    printf("%s record%s%s, ", leat_figure_count(s->records).text, s->records == 1 ? "" : "s", of);
+    leat_shard_names_print(s->prefix, s->n_shards, s->part, s->bytes);
     if (s->labels)
         printf("; classes in %s", leat_terminal_name(s->labels));
-    printf("\n");
+    putchar('\n');
+    leat_convert_part_print(s->part, s->prefix);
+}
+
+void leat_record_shards_add(const leat_record_shards *s, json_t *object, double seconds)
+{
+    leat_json_int(object, "bytes_out", (int64_t)s->bytes);
+    leat_json_real(object, "seconds", seconds);
+    leat_shard_names_add(object, s->prefix, s->n_shards, s->part, s->labels);
 }
 
 void leat_record_shards_close(leat_record_shards *s)

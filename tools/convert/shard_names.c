@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/link.h"
 #include "formats/shard_set.h"
@@ -32,7 +33,7 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
 }
 
 void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part)
+                          leat_convert_part part, const char *labels)
 {
     leat_json_int(object, "part", part.of ? part.number : 1);
     leat_json_int(object, "parts", part.of ? part.of : 1);
@@ -44,6 +45,15 @@ void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
         leat_json_append(list, name);
         free(name);
     }
+    leat_json_text(object, "labels", labels);
+}
+
+void leat_shard_names_print(const char *prefix, int32_t n_shards, leat_convert_part part,
+                            uint64_t bytes)
+{
+    const int n = part.of ? (n_shards - part.number + part.of) / part.of : n_shards;
+    printf("%s, in %d file%s %s-*%s", leat_figure_bytes((double)bytes).text, n, n == 1 ? "" : "s",
+           leat_terminal_name(prefix), leat_shard_name_end(n_shards).text);
 }
 
 /* It replaces no other file, and its text can hold the names of the set. */

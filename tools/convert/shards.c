@@ -367,12 +367,11 @@ static int open_shards(struct job *job, leat_error *err)
     job->stamps = calloc(job->n, sizeof *job->stamps);
     if (!job->shards || !job->stamps)
         return leat_files_no_memory(err);
-    const size_t small = job->n / (size_t)n_shards, n_large = job->n % (size_t)n_shards;
     size_t first = 0;
     for (int32_t i = 0; i < n_shards; i++) {
         struct shard *shard = &job->shards[i];
         shard->first = shard->turn = first;
-        shard->end = first += small + ((size_t)i < n_large);
+        shard->end = first += leat_convert_part_share(job->n, n_shards, i);
         shard->part = leat_shard_name(job->options->set->start, i, n_shards);
         if (!shard->part)
             return leat_files_no_memory(err);
