@@ -194,10 +194,9 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
     leat_feature feature;
     leat_format_error why = { 0 };
     json_t *fields = leat_json_list(json, "fields");
-    leat_image_reader *images = leat_image_reader_open();
-    int rc = images ? LEAT_FORMAT_OK : LEAT_FORMAT_NOMEM;
-    while (rc == LEAT_FORMAT_OK &&
-           (rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK) {
+    leat_image_reader images = { .room = 0 };
+    int rc;
+    while ((rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK) {
         char name[256];
         json_t *one = leat_json_row(fields), *const whole = json_stringn(key.name, key.length);
         leat_visible(key.name, key.length, "", name, sizeof name);
@@ -206,13 +205,11 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
         leat_json_add(one, "name", whole ? whole : json_string(name));
         leat_json_text(one, "kind", leat_feature_kind_name(feature.kind));
         leat_json_int(one, "n", (int64_t)feature.n);
-        show_values(&feature, images, out, leat_json_list(one, "values"));
+        show_values(&feature, &images, out, leat_json_list(one, "values"));
         if (out)
             fputc('\n', out);
     }
-    leat_image_reader_close(&images);
-    if (rc == LEAT_FORMAT_NOMEM)
-        return leat_files_no_memory(err);
+    leat_image_reader_fini(&images);
     return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
 }
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,20 +152,10 @@ static void draw_direction(leat_rng *rng, float *cosine, float *sine)
 {
     const float t = leat_rng_range(rng, -1, 1), over = 1 / (1 + t * t);
     const float c = (1 - t * t) * over, s = 2 * t * over;
-    switch (leat_rng_below(rng, 4)) {
-    case 0:
-        *cosine = c, *sine = s;
-        break;
-    case 1:
-        *cosine = -s, *sine = c;
-        break;
-    case 2:
-        *cosine = -c, *sine = -s;
-        break;
-    default:
-        *cosine = s, *sine = -c;
-        break;
-    }
+    const uint32_t quarters = leat_rng_below(rng, 4);
+    const float x = quarters & 2 ? -c : c, y = quarters & 2 ? -s : s;
+    *cosine = quarters & 1 ? -y : x;
+    *sine = quarters & 1 ? x : y;
 }
 
 static struct place draw_place(leat_rng *rng, float size, float low, float high)
@@ -196,14 +185,13 @@ static int32_t lightness(const struct colour *colour)
 /* A colour that is lighter than both ends of the ground. */
 static struct colour draw_paint(leat_rng *rng, const struct scene *scene)
 {
-    struct colour paint = { { 255, 255, 255 } };
     for (int attempt = 0; attempt < 64; attempt++) {
         const struct colour drawn = draw_colour(rng);
         if (lightness(&drawn) >= lightness(&scene->ground) + CONTRAST &&
             lightness(&drawn) >= lightness(&scene->ground_end) + CONTRAST)
             return drawn;
     }
-    return paint;
+    return (struct colour){ { 255, 255, 255 } };
 }
 
 /* The other end of the ground is near its first. */
@@ -335,25 +323,14 @@ struct synth {
 
 /* --- folders -----------------------------------------------------------------------------------*/
 
-static int make_folder(const char *path, leat_error *err)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", path, strerror(errno));
-}
-
 static int make_class_folders(const struct synth *s, const char *split, leat_error *err)
 {
-    if (s->o->format == FORMAT_CIFAR)
-        return LEAT_OK;
-    char *top = leat_files_text("%s%s", s->hidden, split);
-    int rc = top ? make_folder(top, err) : leat_files_no_memory(err);
-    for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
-        char *path = leat_files_text("%s/%s", top, classes[i].name);
-        rc = path ? make_folder(path, err) : leat_files_no_memory(err);
+    int rc = LEAT_OK;
+    for (int64_t i = 0; s->o->format != FORMAT_CIFAR && i < s->o->classes && rc == LEAT_OK; i++) {
+        char *path = leat_files_text("%s%s/%s/", s->hidden, split, classes[i].name);
+        rc = path ? leat_files_make_parents(path, err) : leat_files_no_memory(err);
         free(path);
     }
-    free(top);
     return rc;
 }
 
@@ -490,16 +467,9 @@ static void *work(void *argument)
 
 static int run_workers(struct synth *s, leat_error *err)
 {
-    pthread_t *threads = calloc((size_t)s->threads, sizeof *threads);
-    int32_t started = 0;
     leat_progress_init(&s->progress, "synth", "images", (uint64_t)s->o->n,
                        s->o->quiet ? LEAT_PROGRESS_OFF : s->o->progress);
-    while (threads && started < s->threads - 1 && !pthread_create(&threads[started], NULL, work, s))
-        started++;
-    work(s);
-    for (int32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    leat_host_run(s->threads, work, s);
     leat_progress_fini(&s->progress);
     if (!atomic_load(&s->failed))
         return LEAT_OK;

@@ -67,9 +67,9 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
     char place[512];
     if (scan->given)
         print_list(scan->given);
-    for (size_t i = 0; i < scan->n_left_out; i++)
+    for (size_t i = 0; i < scan->left_out.n; i++)
         fprintf(stderr, "left out: %s/%s\n", leat_terminal_name(folder),
-                leat_terminal_name(scan->left_out[i]));
+                leat_terminal_name(scan->left_out.items[i]));
     for (size_t i = 0; i < result->n_skipped; i++) {
         leat_scan_place(scan, result->skipped[i].position, place, sizeof place);
         fprintf(stderr, "left out: %s%s\n", leat_terminal_name(place),
@@ -237,8 +237,8 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_int(json, "threads", c->result.threads);
     leat_shard_names_add(json, c->o->prefix, c->n_shards, c->o->part, c->labels);
     json_t *skipped = leat_json_list(json, "skipped");
-    for (size_t i = 0; i < c->scan.n_left_out; i++)
-        leat_json_append(skipped, c->scan.left_out[i]);
+    for (size_t i = 0; i < c->scan.left_out.n; i++)
+        leat_json_append(skipped, c->scan.left_out.items[i]);
     for (size_t i = 0; i < c->result.n_skipped; i++)
         leat_json_append(skipped, c->result.skipped[i].text);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);

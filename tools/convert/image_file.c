@@ -11,27 +11,12 @@
 #define SCRATCH_LEAST ((size_t)4 << 20)
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; memory is used only where written */
 
-struct leat_image_reader {
-    uint8_t *pixels;
-    size_t room;
-    void *options;         /* of decode_image; NULL: not used yet */
-    leat_scratch *scratch; /* and its memory */
-};
-
-leat_image_reader *leat_image_reader_open(void)
+void leat_image_reader_fini(leat_image_reader *reader)
 {
-    return calloc(1, sizeof(leat_image_reader));
-}
-
-void leat_image_reader_close(leat_image_reader **reader)
-{
-    if (!*reader)
-        return;
-    leat_scratch_close(&(*reader)->scratch);
-    free((*reader)->options);
-    free((*reader)->pixels);
-    free(*reader);
-    *reader = NULL;
+    leat_scratch_close(&reader->scratch);
+    free(reader->options);
+    free(reader->pixels);
+    *reader = (leat_image_reader){ .room = 0 };
 }
 
 static int reserve(leat_image_reader *reader, size_t n, leat_error *err)

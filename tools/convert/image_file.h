@@ -19,10 +19,14 @@ typedef struct leat_image_header {
 /* Opens a scratch of `most` bytes of address space, or of what the limits of the process allow. */
 int leat_image_scratch_open(leat_scratch **out, size_t most, leat_error *err);
 
-/* A reader; one per thread. NULL: out of memory. */
-typedef struct leat_image_reader leat_image_reader;
-leat_image_reader *leat_image_reader_open(void);
-void leat_image_reader_close(leat_image_reader **reader);
+/* A reader, at first all zero; one per thread. */
+typedef struct leat_image_reader {
+    uint8_t *pixels;
+    size_t room;
+    void *options;         /* of decode_image; NULL: not used yet */
+    leat_scratch *scratch; /* and its memory */
+} leat_image_reader;
+void leat_image_reader_fini(leat_image_reader *reader);
 
 /* Reads the header; `whole`: then decodes all, too. Returns LEAT_OK; LEAT_E_DATA with the reason, or the damage;
  * LEAT_E_NOMEM. */

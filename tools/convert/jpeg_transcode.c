@@ -27,10 +27,6 @@ typedef struct jpeg_transform {
     bool is_transposed, is_mirrored_x, is_mirrored_y;
 } jpeg_transform;
 
-/* Blocks of a component's result. */
-JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component);
-JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component);
-
 /* What makes a picture of an Exif orientation (1 to 8) upright. */
 static jpeg_transform jpeg_transform_upright(int orientation)
 {
@@ -56,12 +52,14 @@ static bool jpeg_transform_fits(const jpeg_transform *t, const struct jpeg_decom
            (!t->is_mirrored_y || (t->is_transposed ? is_whole_x : is_whole_y));
 }
 
-JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component)
+/* Blocks of a component's result. */
+static JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component)
 {
     return t->is_transposed ? component->width_in_blocks : component->height_in_blocks;
 }
 
-JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component)
+static JDIMENSION jpeg_transform_columns(const jpeg_transform *t,
+                                         const jpeg_component_info *component)
 {
     return t->is_transposed ? component->height_in_blocks : component->width_in_blocks;
 }

@@ -10,12 +10,6 @@
 #include "formats/folder_list.h"
 #include "formats/grow.h"
 
-/* Names of one folder, sorted. */
-struct names {
-    char **items;
-    size_t n;
-};
-
 /* A folder on the current path of the walk, with its parent. */
 struct ancestor {
     dev_t device;
@@ -37,22 +31,9 @@ static int fail_memory(leat_error *err)
     return leat_fail(err, LEAT_E_NOMEM, "out of memory while listing files");
 }
 
-static void names_free(struct names *names)
+static int add_name(leat_paths *names, const char *name, leat_error *err)
 {
-    for (size_t i = 0; i < names->n; i++)
-        free(names->items[i]);
-    free(names->items);
-    *names = (struct names){ 0 };
-}
-
-static int names_add(struct names *names, const char *name)
-{
-    char **items = leat_grow(names->items, names->n, sizeof *items);
-    if (!items)
-        return -1;
-    names->items = items;
-    names->items[names->n] = strdup(name);
-    return names->items[names->n] ? (int)(names->n++, 0) : -1;
+    return leat_paths_append(names, name, NULL) < 0 ? fail_memory(err) : LEAT_OK;
 }
 
 /* Handles a name that is neither file nor folder, in folder `relative` below the top ("": the top): adds it
@@ -61,23 +42,20 @@ static int names_add(struct names *names, const char *name)
 static int take_odd(struct walk *walk, const char *relative, const char *name, const char *why,
                     bool listing, leat_error *err)
 {
-    leat_scan *const scan = walk->scan;
     const char *const slash = *relative ? "/" : "";
     if (!walk->skip_bad)
         return leat_fail(err, LEAT_E_DATA, "%s/%s%s%s: %s; --skip-bad leaves it out", walk->top,
                          relative, slash, name, why);
     if (listing)
         return LEAT_OK;
-    char **left_out = leat_grow(scan->left_out, scan->n_left_out, sizeof *left_out);
-    if (!left_out)
-        return fail_memory(err);
-    scan->left_out = left_out;
-    left_out[scan->n_left_out] = leat_files_text("%s%s%s: %s", relative, slash, name, why);
-    return left_out[scan->n_left_out] ? (int)(scan->n_left_out++, LEAT_OK) : fail_memory(err);
+    char *const text = leat_files_text("%s%s%s: %s", relative, slash, name, why);
+    const int rc = text ? add_name(&walk->scan->left_out, text, err) : fail_memory(err);
+    free(text);
+    return rc;
 }
 
 static int take_entry(struct walk *walk, const char *relative, const char *folder,
-                      const struct dirent *entry, struct names *folders, struct names *files,
+                      const struct dirent *entry, leat_paths *folders, leat_paths *files,
                       bool listing, leat_error *err)
 {
     char *const path = leat_files_text("%s/%s", folder, entry->d_name);
@@ -87,8 +65,7 @@ static int take_entry(struct walk *walk, const char *relative, const char *folde
     const int error = errno;
     free(path);
     if (kind == 'd' || kind == 'f')
-        return names_add(kind == 'd' ? folders : files, entry->d_name) < 0 ? fail_memory(err)
-                                                                           : LEAT_OK;
+        return add_name(kind == 'd' ? folders : files, entry->d_name, err);
     const char *const why = kind == 'x'       ? "neither a file nor a folder"
                             : error == ENOENT ? "a broken link"
                                               : strerror(error);
@@ -101,8 +78,8 @@ static char *path_of(const struct walk *walk, const char *relative)
 }
 
 /* Lists one folder of the top ("" is the top): its sub-folders and its files, each sorted. */
-static int list_folder(struct walk *walk, const char *relative, bool listing, struct names *folders,
-                       struct names *files, leat_error *err)
+static int list_folder(struct walk *walk, const char *relative, bool listing, leat_paths *folders,
+                       leat_paths *files, leat_error *err)
 {
     int rc = LEAT_OK;
     struct dirent **entries = NULL;
@@ -139,7 +116,7 @@ static int add_file(struct walk *walk, const char *relative, const char *name, l
 static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
                       leat_error *err);
 
-static int walk_folders(struct walk *walk, const char *relative, const struct names *folders,
+static int walk_folders(struct walk *walk, const char *relative, const leat_paths *folders,
                         const struct ancestor *is, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -174,7 +151,7 @@ static bool is_loop(const struct walk *walk, const char *relative, const struct 
 static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
                       leat_error *err)
 {
-    struct names folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 }, files = { 0 };
     struct ancestor is;
     if (is_loop(walk, relative, up, &is))
         return take_odd(walk, "", relative, "a link to a folder that contains it", false, err);
@@ -183,25 +160,25 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
         rc = add_file(walk, relative, files.items[i], err);
     if (rc == LEAT_OK)
         rc = walk_folders(walk, relative, &folders, &is, err);
-    names_free(&folders);
-    names_free(&files);
+    leat_paths_close(&folders);
+    leat_paths_close(&files);
     return rc;
 }
 
 /* 1 if a folder has sub-folders and no files: it holds classes and is no class. */
 static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
 {
-    struct names folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 }, files = { 0 };
     const int rc = list_folder(walk, name, true, &folders, &files, err);
     *result = folders.n > 0 && files.n == 0;
-    names_free(&folders);
-    names_free(&files);
+    leat_paths_close(&folders);
+    leat_paths_close(&files);
     return rc;
 }
 
 /* DIR/train/cat/1.jpg where DIR/cat/1.jpg is expected: a likely mistake, so it gets its own words
  * (and --recursive says that it is none). */
-static int check_level(struct walk *walk, const struct names *folders, leat_error *err)
+static int check_level(struct walk *walk, const leat_paths *folders, leat_error *err)
 {
     const char *const top = walk->top;
     for (size_t i = 0; i < folders->n; i++) {
@@ -244,7 +221,7 @@ static int scan_classes(struct walk *walk, leat_error *err)
 static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     const char *const folder = how->inputs[0];
-    struct names folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 }, files = { 0 };
     struct walk walk = {
         .scan = out, .top = folder, .recursive = how->recursive, .skip_bad = how->skip_bad
     };
@@ -260,7 +237,7 @@ static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
         out->outside = files.items[0];
         files.items[0] = NULL;
     }
-    names_free(&files);
+    leat_paths_close(&files);
     out->classes = folders.items;
     out->n_classes = folders.n;
     return rc < 0 ? rc : scan_classes(&walk, err);
@@ -357,10 +334,8 @@ void leat_scan_close(leat_scan *scan)
     else
         free(scan->classes);
     free(scan->given);
-    for (size_t i = 0; i < scan->n_left_out; i++)
-        free(scan->left_out[i]);
     free(scan->files);
-    free(scan->left_out);
+    leat_paths_close(&scan->left_out);
     free(scan->outside);
     *scan = (leat_scan){ 0 };
 }

@@ -21,6 +21,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/tfrecord.h"
+#include "host.h"
 #include "paths.h"
 #include "shard_commits.h"
 #include "signals.h"
@@ -346,16 +347,7 @@ static size_t n_tasks(const struct job *job)
 static void run_workers(struct job *job)
 {
     const size_t tasks = n_tasks(job), most = (size_t)job->options->threads;
-    const int32_t wanted = (int32_t)(tasks < most ? tasks : most) - 1;
-    pthread_t *threads = calloc((size_t)wanted + 1, sizeof *threads);
-    int32_t started = 0;
-    while (threads && started < wanted && !pthread_create(&threads[started], NULL, work, job))
-        started++;
-    job->result->threads = started + 1;
-    work(job); /* fewer threads are slower, but correct */
-    for (int32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    job->result->threads = leat_host_run((int32_t)(tasks < most ? tasks : most), work, job);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------*/

@@ -13,6 +13,7 @@
 #include "file_set.h"
 #include "formats/file_list.h"
 #include "leat/error.h"
+#include "paths.h"
 #include "print/progress.h"
 
 /* Encodes one image file as a tf.train.Example, with the feature names of TensorFlow's
@@ -68,10 +69,9 @@ typedef struct leat_scan {
     leat_scan_file
         *files; /* by class, then by name; or in the order of the list; until they are shuffled */
     size_t n_files;
-    size_t n_outside; /* files beside the class folders: they have no class */
-    char *outside;    /* the first of them; NULL: none */
-    char **left_out;  /* "cat/link: a link to what is not there" */
-    size_t n_left_out;
+    size_t n_outside;      /* files beside the class folders: they have no class */
+    char *outside;         /* the first of them; NULL: none */
+    leat_paths left_out;   /* "cat/link: a link to what is not there" */
     leat_file_list *given; /* the list; NULL: a folder of classes */
 } leat_scan;
 

@@ -113,12 +113,27 @@ static void print_kind(const thing *it)
     print_example(it);
 }
 
+/* "leat train --save", "normalize.mean", "input wait". */
+static const char *name_of(const thing *it, char text[200])
+{
+    char spelling[64];
+    if (it->command && it->option)
+        snprintf(text, 200, "leat %s --%s", it->command->name,
+                 leat_cli_spelling(it->option, spelling));
+    else if (it->command)
+        snprintf(text, 200, "leat %s", it->name);
+    else if (it->option)
+        snprintf(text, 200, "%s.%s", it->kind->name, it->name);
+    else
+        snprintf(text, 200, "%s", it->name);
+    return text;
+}
+
 static void print_option(const thing *it)
 {
-    char text[768], spelling[64];
+    char text[768], name[200];
     if (it->command) {
-        leat_terminal_say(2, "leat %s --%s: %s", it->command->name,
-                          leat_cli_spelling(it->option, spelling), it->text);
+        leat_terminal_say(2, "%s: %s", name_of(it, name), it->text);
         return;
     }
     leat_terminal_say(2, "%s, an option of %s: %s", it->name, it->kind->name,
@@ -161,27 +176,11 @@ bool leat_help_find(const char *word)
 
 /* --- searching -------------------------------------------------------------------------------------*/
 
-/* "leat train --save", "normalize.mean", "input wait". */
-static void name_of(const thing *it, char text[200])
-{
-    char spelling[64];
-    if (it->command && it->option)
-        snprintf(text, 200, "leat %s --%s", it->command->name,
-                 leat_cli_spelling(it->option, spelling));
-    else if (it->command)
-        snprintf(text, 200, "leat %s", it->name);
-    else if (it->option)
-        snprintf(text, 200, "%s.%s", it->kind->name, it->name);
-    else
-        snprintf(text, 200, "%s", it->name);
-}
-
 static bool search(void *user, const thing *it)
 {
     struct finding *const f = user;
     char name[200];
-    name_of(it, name);
-    if (!contains(name, f->word) && !contains(it->text, f->word))
+    if (!contains(name_of(it, name), f->word) && !contains(it->text, f->word))
         return false;
     f->found = true;
     leat_terminal_entry(stdout, name, 28,

@@ -26,7 +26,7 @@ enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
 struct taker {
     leat_census *census;
     const char *label, *text;
-    leat_image_reader *images;
+    leat_image_reader images;
     leat_jpeg_index index; /* of the current file; zeroed: no index that fits */
     bool is_indexed;       /* the current record has a table in it */
 };
@@ -108,7 +108,7 @@ static void count_bytes(struct taker *taker, leat_census_feature *to, const leat
     while (leat_feature_take_bytes(&rest, &data, &size) == LEAT_FORMAT_OK) {
         leat_image_header header;
         add(&to->bytes, (double)size);
-        if (leat_image_reader_read(taker->images, data, size, false, &header, NULL) < 0)
+        if (leat_image_reader_read(&taker->images, data, size, false, &header, NULL) < 0)
             continue;
         to->images[header.format]++;
         if (header.format == LEAT_IMAGE_JPEG)
@@ -315,12 +315,11 @@ int leat_census_take(leat_census *out, const leat_paths *files, const char *labe
 {
     struct taker taker = { .census = out, .label = label, .text = text };
     *out = (leat_census){ 0 };
-    taker.images = leat_image_reader_open();
-    int rc = taker.images ? LEAT_OK : leat_files_no_memory(err);
+    int rc = LEAT_OK;
     for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
         rc = count_file(&taker, files->items[i], err);
     leat_jpeg_index_close(&taker.index);
-    leat_image_reader_close(&taker.images);
+    leat_image_reader_fini(&taker.images);
     return rc;
 }
 
