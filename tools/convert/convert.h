@@ -20,7 +20,7 @@ typedef struct leat_convert {
     int n_inputs;
     /* The files are PREFIX-00000-of-00008.tfrecord, …. */
     const char *prefix;
-    /* -1: 1, or one for each file of TFRecord files. */
+    /* -1: one for each of the TFRecord files. */
     int32_t n_shards;
     /* Write only its shards, and leave names to `finish`. Of other records at most their number is read. */
     leat_convert_part part;

@@ -90,7 +90,6 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
 /* Everything of one run. */
 struct convert {
     const leat_convert *o;
-    int32_t n_shards;
     leat_scan scan;
     uint64_t
         digest; /* of what the bytes of all shards depend on, except the contents of the files */
@@ -127,7 +126,7 @@ static int make_digest(struct convert *c, leat_error *err)
 {
     const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
-        (uint64_t)c->n_shards,     o->is_shuffled,   o->is_shuffled ? o->seed : 0,
+        (uint64_t)c->o->n_shards,  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
         (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad,
         o->skip_bad && o->verify /* which files are left out */
     };
@@ -152,34 +151,19 @@ static int make_digest(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
-static int32_t threads_of(const leat_convert *o)
-{
-    if (o->threads < 0)
-        return (int32_t)leat_host_cores() * 4; /* threads mostly wait for the disk */
-    return o->threads > 0 ? (int32_t)o->threads : 1;
-}
-
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
     leat_progress_init(&progress, "convert", "images",
-                       leat_convert_part_own(c->o->part, c->scan.n_files, c->n_shards),
+                       leat_convert_part_own(c->o->part, c->scan.n_files, c->o->n_shards),
                        c->o->progress);
-    const leat_shards_options shards = {
-        .how = c->o,
-        .scan = &c->scan,
-        .set = &c->set,
-        .n_shards = c->n_shards,
-        .threads = threads_of(c->o),
-        .progress = &progress,
-    };
     int rc = leat_file_set_write_labels(&c->set, c->o->part, (const char *const *)c->scan.classes,
                                         c->scan.n_classes, &c->labels, err);
     if (rc == LEAT_OK)
-        rc = leat_shards_write(&shards, &c->result, err);
+        rc = leat_shards_write(c->o, &c->scan, &c->set, &progress, &c->result, err);
     leat_progress_fini(&progress);
     const leat_convert_part_about about = { .part = c->o->part,
-                                            .n_shards = c->n_shards,
+                                            .n_shards = c->o->n_shards,
                                             .digest = c->digest,
                                             .n_files = c->scan.n_files,
                                             .n_classes = c->scan.n_classes,
@@ -193,16 +177,17 @@ static int convert(struct convert *c, leat_error *err)
     const int64_t start = leat_host_now_ns();
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(c->o->prefix, c->n_shards, c->o->inputs, 1, err)) < 0 ||
-        (rc = leat_convert_part_check(c->o->part, c->n_shards, err)) < 0)
+        (rc = leat_shard_names_check_apart(c->o->prefix, c->o->n_shards, c->o->inputs, 1, err)) <
+            0 ||
+        (rc = leat_convert_part_check(c->o->part, c->o->n_shards, err)) < 0)
         return rc;
-    if ((size_t)c->n_shards > c->scan.n_files)
-        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files", c->n_shards,
-                         c->scan.n_files);
+    if ((size_t)c->o->n_shards > c->scan.n_files)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
+                         c->o->n_shards, c->scan.n_files);
     if ((rc = make_digest(c, err)) < 0 ||
         (c->o->is_shuffled && (rc = shuffle(&c->scan, c->o->seed, err)) < 0))
         return rc;
-    rc = leat_shard_names_lock(&c->set, c->o->prefix, c->n_shards, c->o->part, err);
+    rc = leat_shard_names_lock(&c->set, c->o->prefix, c->o->n_shards, c->o->part, err);
     if (rc == LEAT_OK)
         rc = write_all(c, err);
     leat_file_set_close(&c->set);
@@ -235,7 +220,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->result.threads);
-    leat_shard_names_add(json, c->o->prefix, c->n_shards, c->o->part, c->labels);
+    leat_shard_names_add(json, c->o->prefix, c->o->n_shards, c->o->part, c->labels);
     json_t *skipped = leat_json_list(json, "skipped");
     for (size_t i = 0; i < c->scan.left_out.n; i++)
         leat_json_append(skipped, c->scan.left_out.items[i]);
@@ -271,7 +256,7 @@ static void print_summary(const struct convert *c)
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
     printf(", ");
-    leat_shard_names_print(c->o->prefix, c->n_shards, c->o->part, c->result.bytes_out);
+    leat_shard_names_print(c->o->prefix, c->o->n_shards, c->o->part, c->result.bytes_out);
     printf("\n%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_rate((double)c->result.images / c->seconds).text, c->result.threads,
            c->result.threads == 1 ? "" : "s");
@@ -285,7 +270,7 @@ static void print_summary(const struct convert *c)
 
 int leat_convert_images_run(const leat_convert *o, leat_error *err)
 {
-    struct convert c = { .o = o, .n_shards = o->n_shards < 0 ? 1 : o->n_shards };
+    struct convert c = { .o = o };
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;

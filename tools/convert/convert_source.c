@@ -426,10 +426,9 @@ static int report(const struct job *job, double seconds, leat_error *err)
 int leat_convert_source_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    struct job job = { .c = how };
-    job.shards.prefix = how->prefix;
-    job.shards.part = how->part;
-    job.shards.n_shards = how->n_shards < 0 ? 1 : how->n_shards;
+    struct job job = {
+        .c = how, .shards = { .prefix = how->prefix, .part = how->part, .n_shards = how->n_shards }
+    };
     job.shards.progress = &job.progress;
     int rc = open_plan(&job, err);
     if (rc == LEAT_OK) {

@@ -117,15 +117,6 @@ void leat_jpeg_transcoder_close(leat_jpeg_transcoder **transcoder);
 int leat_jpeg_transcode(leat_jpeg_transcoder *transcoder, const uint8_t *bytes, size_t size,
                         leat_jpeg_transcoded *out, leat_error *err);
 
-typedef struct leat_shards_options {
-    const leat_convert *how;
-    const leat_scan *scan;
-    const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;
-    int32_t threads; /* ≥ 1 */
-    leat_progress *progress;
-} leat_shards_options;
-
 typedef struct leat_shards_skipped {
     size_t position; /* in the scan */
     char *text;      /* "cat/notes.txt: no image: none of JPEG, …" */
@@ -140,7 +131,7 @@ typedef struct leat_shards_result {
     leat_set_manifest manifest; /* of the files that were written */
 } leat_shards_result;
 
-/* Writes all shards. They are complete and on disk then; leat_file_set_commit() gives them their names.
+/* Writes all shards of the part. They are complete and on disk then; leat_file_set_commit() gives them their names.
  *
  * Position p of n goes into shard p · n_shards / n (rounded so that sizes differ by one at most):
  * shards read one after the other give the whole order.
@@ -148,7 +139,8 @@ typedef struct leat_shards_result {
  * out      filled, also after an error; leat_shards_result_close()
  * returns  LEAT_OK; LEAT_E_IO, LEAT_E_DATA (the first bad file in order), LEAT_E_NOMEM;
  *          LEAT_E_CANCELED after a signal */
-int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err);
+int leat_shards_write(const leat_convert *how, const leat_scan *scan, const leat_file_set *set,
+                      leat_progress *progress, leat_shards_result *out, leat_error *err);
 void leat_shards_result_close(leat_shards_result *result);
 
 #endif
