@@ -136,9 +136,8 @@ static void forget(void)
 static int write_set(const char *prefix, int fails_at, leat_error *err)
 {
     leat_progress progress;
-    leat_record_shards s = {
-        .prefix = prefix, .n_shards = SHARDS, .total = SHARDS, .progress = &progress
-    };
+    const leat_convert how = { .prefix = prefix, .n_shards = SHARDS };
+    leat_record_shards s = { .how = &how, .about.total = SHARDS, .progress = &progress };
     leat_progress_init(&progress, "test", "records", SHARDS, LEAT_PROGRESS_OFF);
     int rc = leat_record_shards_open(&s, err);
     disk.n_syncs = disk.most_at_once = 0;

@@ -12,7 +12,7 @@
 #include "leat/error.h"
 
 /* What the command line says. */
-typedef struct leat_convert {
+struct leat_convert {
     /* images, tfrecord, the name of a source, or config. */
     const char *kind;
     /* One folder or list of images; TFRecord files and patterns; files or the options of a source; one config. */
@@ -45,7 +45,7 @@ typedef struct leat_convert {
     bool skip_bad;
     /* Also read folders inside a class folder. Otherwise these are an error. */
     bool recursive;
-} leat_convert;
+};
 
 /* Each writes all shards under temporary names and renames them when all are complete and on disk; makes their indexes;
  * reports the result. After an error or a signal nothing is left.

@@ -154,8 +154,7 @@ static int make_digest(struct convert *c, leat_error *err)
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "convert", "images",
-                       leat_convert_part_own(c->o->part, c->scan.n_files, c->o->n_shards),
+    leat_progress_init(&progress, "convert", "images", leat_convert_part_own(c->o, c->scan.n_files),
                        c->o->progress);
     int rc = leat_file_set_write_labels(&c->set, c->o->part, (const char *const *)c->scan.classes,
                                         c->scan.n_classes, &c->labels, err);
@@ -177,9 +176,8 @@ static int convert(struct convert *c, leat_error *err)
     const int64_t start = leat_host_now_ns();
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(c->o->prefix, c->o->n_shards, c->o->inputs, 1, err)) <
-            0 ||
-        (rc = leat_convert_part_check(c->o->part, c->o->n_shards, err)) < 0)
+        (rc = leat_shard_names_check_apart(c->o, c->o->inputs, 1, err)) < 0 ||
+        (rc = leat_convert_part_check(c->o, err)) < 0)
         return rc;
     if ((size_t)c->o->n_shards > c->scan.n_files)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
@@ -187,7 +185,7 @@ static int convert(struct convert *c, leat_error *err)
     if ((rc = make_digest(c, err)) < 0 ||
         (c->o->is_shuffled && (rc = shuffle(&c->scan, c->o->seed, err)) < 0))
         return rc;
-    rc = leat_shard_names_lock(&c->set, c->o->prefix, c->o->n_shards, c->o->part, err);
+    rc = leat_shard_names_lock(&c->set, c->o, err);
     if (rc == LEAT_OK)
         rc = write_all(c, err);
     leat_file_set_close(&c->set);
@@ -220,7 +218,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->result.threads);
-    leat_shard_names_add(json, c->o->prefix, c->o->n_shards, c->o->part, c->labels);
+    leat_shard_names_add(json, c->o, c->labels);
     json_t *skipped = leat_json_list(json, "skipped");
     for (size_t i = 0; i < c->scan.left_out.n; i++)
         leat_json_append(skipped, c->scan.left_out.items[i]);
@@ -256,7 +254,7 @@ static void print_summary(const struct convert *c)
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
     printf(", ");
-    leat_shard_names_print(c->o->prefix, c->o->n_shards, c->o->part, c->result.bytes_out);
+    leat_shard_names_print(c->o, c->result.bytes_out);
     printf("\n%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_rate((double)c->result.images / c->seconds).text, c->result.threads,
            c->result.threads == 1 ? "" : "s");
@@ -265,7 +263,7 @@ static void print_summary(const struct convert *c)
     putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);
-    leat_convert_part_print(c->o->part, c->o->prefix);
+    leat_convert_part_print(c->o);
 }
 
 int leat_convert_images_run(const leat_convert *o, leat_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "file_set.h"
+#include "convert.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,28 +34,31 @@ int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error
     return LEAT_OK;
 }
 
-uint64_t leat_convert_part_own(leat_convert_part part, uint64_t total, int32_t n_shards)
+uint64_t leat_convert_part_own(const leat_convert *how, uint64_t total)
 {
     uint64_t n = 0;
-    for (int32_t i = 0; i < n_shards; i++)
-        n += leat_convert_part_has(part, i) ? leat_convert_part_share(total, n_shards, i) : 0;
+    for (int32_t i = 0; i < how->n_shards; i++)
+        if (leat_convert_part_has(how->part, i))
+            n += leat_convert_part_share(total, how->n_shards, i);
     return n;
 }
 
-int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err)
+int leat_convert_part_check(const leat_convert *how, leat_error *err)
 {
-    return n_shards >= part.of ? LEAT_OK
-                               : leat_fail(err, LEAT_E_ARGUMENT,
-                                           "--part %d/%d of %d shards: give at least --shards %d",
-                                           part.number, part.of, n_shards, part.of);
+    const leat_convert_part part = how->part;
+    return how->n_shards >= part.of
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_ARGUMENT,
+                           "--part %d/%d of %d shards: give at least --shards %d", part.number,
+                           part.of, how->n_shards, part.of);
 }
 
-void leat_convert_part_print(leat_convert_part part, const char *prefix)
+void leat_convert_part_print(const leat_convert *how)
 {
-    if (part.of)
+    if (how->part.of)
         printf("part %d of %d; when all are there, `leat convert finish -o %s` gives them their "
                "names\n",
-               part.number, part.of, leat_terminal_name(prefix));
+               how->part.number, how->part.of, leat_terminal_name(how->prefix));
 }
 
 static int write_about(const leat_file_set *set, const char *name,

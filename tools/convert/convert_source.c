@@ -152,9 +152,9 @@ static int check_apart(struct job *job, const leat_config *config, leat_error *e
 {
     leat_paths files = { 0 };
     find_sources(config, "source", &files);
-    const int rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
-                                                (const char *const *)files.items, files.n, err);
-    job->shards.n_files = files.n;
+    const int rc =
+        leat_shard_names_check_apart(job->c, (const char *const *)files.items, files.n, err);
+    job->shards.about.n_files = files.n;
     leat_paths_close(&files);
     return rc;
 }
@@ -278,11 +278,12 @@ static int write_records(struct job *job, int64_t from, int64_t to, leat_error *
 static int write_all(struct job *job, leat_error *err)
 {
     leat_record_shards *const s = &job->shards;
+    const int32_t n_shards = job->c->n_shards;
     int rc = LEAT_OK;
-    if (!s->part.of)
+    if (!job->c->part.of)
         return write_records(job, 0, INT64_MAX, err);
-    for (int64_t at = 0, n; s->n_written < s->n_shards && rc == LEAT_OK; at += n) {
-        n = (int64_t)leat_convert_part_share(s->total, s->n_shards, s->n_written);
+    for (int64_t at = 0, n; s->n_written < n_shards && rc == LEAT_OK; at += n) {
+        n = (int64_t)leat_convert_part_share(s->about.total, n_shards, s->n_written);
         rc = leat_record_shards_next(s, (uint64_t)n, err);
         if (rc == LEAT_OK && s->writer)
             rc = write_records(job, at, at + n, err);
@@ -339,12 +340,12 @@ static int check_unchanged(const struct job *job, leat_error *err)
 
 static int convert(struct job *job, leat_error *err)
 {
-    if (job->shards.total < (uint64_t)job->shards.n_shards)
+    if (job->shards.about.total < (uint64_t)job->c->n_shards)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                         job->shards.n_shards, (unsigned long long)job->shards.total);
-    int rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err);
-    job->shards.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
-                                              leat_plan_get_info(job->plan)->digest);
+                         job->c->n_shards, (unsigned long long)job->shards.about.total);
+    int rc = leat_convert_part_check(job->c, err);
+    job->shards.about.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
+                                                    leat_plan_get_info(job->plan)->digest);
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
@@ -414,11 +415,11 @@ static int report(const struct job *job, double seconds, leat_error *err)
 {
     if (!leat_json_to_stdout(job->c->json)) {
         leat_record_shards_print(&job->shards, "");
-        if (!job->shards.part.of)
+        if (!job->c->part.of)
             print_config(job);
     }
     json_t *json = leat_json_open("convert");
-    leat_json_int(json, "records", (int64_t)job->shards.records);
+    leat_json_int(json, "records", (int64_t)job->shards.about.records);
     leat_record_shards_add(&job->shards, json, seconds);
     return leat_json_write(json, job->c->json, err);
 }
@@ -426,16 +427,13 @@ static int report(const struct job *job, double seconds, leat_error *err)
 int leat_convert_source_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    struct job job = {
-        .c = how, .shards = { .prefix = how->prefix, .part = how->part, .n_shards = how->n_shards }
-    };
+    struct job job = { .c = how, .shards.how = how };
     job.shards.progress = &job.progress;
     int rc = open_plan(&job, err);
     if (rc == LEAT_OK) {
-        job.shards.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
+        job.shards.about.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
         leat_progress_init(&job.progress, "convert", "records",
-                           leat_convert_part_own(how->part, job.shards.total, job.shards.n_shards),
-                           how->progress);
+                           leat_convert_part_own(how, job.shards.about.total), how->progress);
         rc = convert(&job, err);
         leat_progress_fini(&job.progress);
     }

@@ -40,6 +40,8 @@ typedef struct leat_convert_part {
     int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
 } leat_convert_part;
 
+typedef struct leat_convert leat_convert; /* convert.h: what the command line says */
+
 typedef struct leat_file_set leat_file_set;
 struct leat_file_set {
     const char *prefix;
@@ -141,11 +143,11 @@ static inline uint64_t leat_convert_part_share(uint64_t total, int32_t n_shards,
     return total / (uint64_t)n_shards + ((uint64_t)shard < total % (uint64_t)n_shards);
 }
 /* The same of all shards of the part. */
-uint64_t leat_convert_part_own(leat_convert_part part, uint64_t total, int32_t n_shards);
+uint64_t leat_convert_part_own(const leat_convert *how, uint64_t total);
 /* Refuses more parts than shards. Returns LEAT_OK or LEAT_E_ARGUMENT. */
-int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err);
+int leat_convert_part_check(const leat_convert *how, leat_error *err);
 /* Says how to go on after a part; without parts nothing. */
-void leat_convert_part_print(leat_convert_part part, const char *prefix);
+void leat_convert_part_print(const leat_convert *how);
 
 /* What all parts must agree in, and what this one has. */
 typedef struct leat_convert_part_about {
@@ -195,16 +197,13 @@ typedef struct leat_shard_name_ending {
 leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
 /* Adds `part` and `parts`, 1 and 1 without parts, `shards`: the names of those of the part, and `labels`. */
-void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part, const char *labels);
+void leat_shard_names_add(json_t *object, const leat_convert *how, const char *labels);
 /* Prints what was written: "1.2 MB, in 8 files PREFIX-*-of-00008.tfrecord" */
-void leat_shard_names_print(const char *prefix, int32_t n_shards, leat_convert_part part,
-                            uint64_t bytes);
+void leat_shard_names_print(const leat_convert *how, uint64_t bytes);
 
 /* Makes missing folders, checks that the longest name is not too long, opens the set, and checks the names that are there:
  * leat_shard_names_check(). leat_file_set_close() it, also after an error. */
-int leat_shard_names_lock(leat_file_set *set, const char *prefix, int32_t n_shards,
-                          leat_convert_part part, leat_error *err);
+int leat_shard_names_lock(leat_file_set *set, const leat_convert *how, leat_error *err);
 /* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
  * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
@@ -215,21 +214,17 @@ int leat_shard_names_check_json(const char *prefix, const char *json, leat_error
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
 /* Refuses inputs that are files of the set, by whatever names: they would be lost. LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
-int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
-                                 size_t n, leat_error *err);
+int leat_shard_names_check_apart(const leat_convert *how, const char *const *inputs, size_t n,
+                                 leat_error *err);
 
 /* Writes records to the files of a set, one after the other. convert_tfrecord.c and
  * convert_source.c use it. */
 
 typedef struct leat_record_shards {
-    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;
-    leat_convert_part part; /* only its shards are written */
-    uint64_t digest;        /* of a part: what the bytes of all shards depend on */
-    uint64_t n_files;       /* … and the number of its input files */
-    uint64_t total;         /* records of all shards, in shares of equal size */
-    uint64_t records;       /* written */
-    uint64_t bytes;         /* of the files that are complete */
+    const leat_convert *how; /* of its n_shards only those of its part are written */
+    /* `digest` and `n_files` are for parts; `total` records are shared by all shards; `records` are written. */
+    leat_convert_part_about about;
+    uint64_t bytes; /* of the files that are complete */
     leat_progress *progress;
     int32_t n_written;            /* shards that are complete, in progress, or of another part */
     leat_tfrecord_writer *writer; /* NULL: the shard is of another part */
@@ -241,8 +236,8 @@ typedef struct leat_record_shards {
     leat_set_manifest manifest;
 } leat_record_shards;
 
-/* Locks PREFIX (leat_shard_names_lock()). Set prefix, n_shards, part and progress before. Call leat_record_shards_close()
- * also after an error. */
+/* Locks PREFIX (leat_shard_names_lock()). Set `how` and progress before. Call leat_record_shards_close() also after an
+ * error. */
 int leat_record_shards_open(leat_record_shards *s, leat_error *err);
 /* Names the classes. Of several parts the first one does so. Names that no file can hold are left out, which standard
  * error says. */

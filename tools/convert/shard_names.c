@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "file_set.h"
+#include "convert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,28 +32,28 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
     return end;
 }
 
-void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part, const char *labels)
+void leat_shard_names_add(json_t *object, const leat_convert *how, const char *labels)
 {
+    const leat_convert_part part = how->part;
     leat_json_int(object, "part", part.of ? part.number : 1);
     leat_json_int(object, "parts", part.of ? part.of : 1);
     json_t *list = leat_json_list(object, "shards");
-    for (int32_t i = 0; i < n_shards; i++) {
+    for (int32_t i = 0; i < how->n_shards; i++) {
         if (!leat_convert_part_has(part, i))
             continue;
-        char *name = leat_shard_name(prefix, i, n_shards);
+        char *name = leat_shard_name(how->prefix, i, how->n_shards);
         leat_json_append(list, name);
         free(name);
     }
     leat_json_text(object, "labels", labels);
 }
 
-void leat_shard_names_print(const char *prefix, int32_t n_shards, leat_convert_part part,
-                            uint64_t bytes)
+void leat_shard_names_print(const leat_convert *how, uint64_t bytes)
 {
-    const int n = part.of ? (n_shards - part.number + part.of) / part.of : n_shards;
+    const leat_convert_part part = how->part;
+    const int n = part.of ? (how->n_shards - part.number + part.of) / part.of : how->n_shards;
     printf("%s, in %d file%s %s-*%s", leat_figure_bytes((double)bytes).text, n, n == 1 ? "" : "s",
-           leat_terminal_name(prefix), leat_shard_name_end(n_shards).text);
+           leat_terminal_name(how->prefix), leat_shard_name_end(how->n_shards).text);
 }
 
 /* It replaces no other file, and its text can hold the names of the set. */
@@ -103,18 +103,17 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
     return rc < 0 ? rc : check_labels(prefix, n_shards, err);
 }
 
-int leat_shard_names_lock(leat_file_set *set, const char *prefix, int32_t n_shards,
-                          leat_convert_part part, leat_error *err)
+int leat_shard_names_lock(leat_file_set *set, const leat_convert *how, leat_error *err)
 {
     char end[96];
     int rc;
-    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(n_shards), 0,
-             leat_shard_name_end(n_shards).text);
-    if ((rc = leat_files_make_parents(prefix, err)) < 0 ||
-        (rc = leat_files_check_length(prefix, end, err)) < 0 ||
-        (rc = leat_file_set_open(set, prefix, part, err)) < 0)
+    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(how->n_shards), 0,
+             leat_shard_name_end(how->n_shards).text);
+    if ((rc = leat_files_make_parents(how->prefix, err)) < 0 ||
+        (rc = leat_files_check_length(how->prefix, end, err)) < 0 ||
+        (rc = leat_file_set_open(set, how->prefix, how->part, err)) < 0)
         return rc;
-    return leat_shard_names_check(prefix, n_shards, err);
+    return leat_shard_names_check(how->prefix, how->n_shards, err);
 }
 
 static bool is_shard(const char *prefix, char *path)
@@ -194,15 +193,15 @@ static char *name_of(const char *prefix, int32_t n_shards, int32_t i)
                : leat_files_text(i == n_shards ? "%s-labels.txt" : "%s-manifest.json", prefix);
 }
 
-int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
-                                 size_t n, leat_error *err)
+int leat_shard_names_check_apart(const leat_convert *how, const char *const *inputs, size_t n,
+                                 leat_error *err)
 {
-    const int32_t n_names = n_shards + 2;
+    const int32_t n_names = how->n_shards + 2;
     size_t n_there = 0;
     place *const there = calloc((size_t)n_names, sizeof *there);
     int rc = there ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; there && i < n_names; i++) {
-        char *const name = name_of(prefix, n_shards, i);
+        char *const name = name_of(how->prefix, how->n_shards, i);
         there[n_there] = place_of(name);
         n_there += there[n_there].file != 0;
         free(name);
