@@ -287,9 +287,8 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
 bool leat_cli_has_any(const leat_call *call, const char *const *names)
 {
     for (int i = 0; i < call->n_words; i++)
-        for (const char *const *name = names; *name && call->rows[i]; name++)
-            if (!strcmp(call->rows[i]->name, *name))
-                return true;
+        if (is_one_of(call->rows[i], names))
+            return true;
     return false;
 }
 

@@ -75,12 +75,12 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
         fprintf(stderr, "left out: %s%s\n", leat_terminal_name(place),
                 leat_terminal_name(result->skipped[i].text));
     }
-    if (scan->n_outside)
+    if (scan->outside.n)
         fprintf(stderr,
                 "left out: %zu file%s directly in %s, outside of any class folder: %s%s/%s\n",
-                scan->n_outside, scan->n_outside == 1 ? "" : "s", leat_terminal_name(folder),
-                scan->n_outside == 1 ? "" : "the first is ", leat_terminal_name(folder),
-                leat_terminal_name(scan->outside));
+                scan->outside.n, scan->outside.n == 1 ? "" : "s", leat_terminal_name(folder),
+                scan->outside.n == 1 ? "" : "the first is ", leat_terminal_name(folder),
+                leat_terminal_name(scan->outside.items[0]));
     if (n_empty)
         fprintf(stderr, "%zu of %zu classes %s no image: %s%s (label %zu)\n", n_empty,
                 scan->n_classes, n_empty == 1 ? "has" : "have", n_empty == 1 ? "" : "the first is ",
@@ -91,8 +91,7 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
 struct convert {
     const leat_convert *o;
     leat_scan scan;
-    uint64_t
-        digest; /* of what the bytes of all shards depend on, except the contents of the files */
+    uint64_t digest; /* of what all bytes depend on, except the contents of the files */
     leat_shards_result result;
     char *labels; /* name of the label map; NULL: none */
     leat_file_set set;
@@ -126,7 +125,7 @@ static int make_digest(struct convert *c, leat_error *err)
 {
     const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
-        (uint64_t)c->o->n_shards,  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
+        (uint64_t)o->n_shards,     o->is_shuffled,   o->is_shuffled ? o->seed : 0,
         (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad,
         o->skip_bad && o->verify /* which files are left out */
     };
@@ -224,7 +223,7 @@ static int write_json(const struct convert *c, leat_error *err)
         leat_json_append(skipped, c->scan.left_out.items[i]);
     for (size_t i = 0; i < c->result.n_skipped; i++)
         leat_json_append(skipped, c->result.skipped[i].text);
-    leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
+    leat_json_int(json, "outside", (int64_t)c->scan.outside.n);
     leat_json_int(json, "empty_classes", (int64_t)left_out_classes(&c->scan, &c->result, &first));
     if (c->o->restart_mcus)
         add_jpeg(json, c);

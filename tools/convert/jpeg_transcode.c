@@ -429,13 +429,6 @@ static bool is_same(leat_jpeg_transcoder *t)
 
 /* --- the whole ---------------------------------------------------------------------------------*/
 
-static int fail_compare(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_INTERNAL,
-                     "writing it with restart markers did not give the same picture; leave out "
-                     "--jpeg, and please report this file");
-}
-
 /* True: written. False: copy the file unchanged, or out of memory. */
 static bool rewrite(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t size)
 {
@@ -476,7 +469,9 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t si
     clear(t);
     *out = (leat_jpeg_transcoded){ .is_passed = !rewrite(t, bytes, size) };
     if (!out->is_passed && !check(t))
-        rc = fail_compare(err);
+        rc = leat_fail(err, LEAT_E_INTERNAL,
+                       "writing it with restart markers did not give the same picture; leave out "
+                       "--jpeg, and please report this file");
     /* Out of memory always stops the run: the output must not depend on free memory. */
     if ((out->is_passed || rc < 0) && t->manager.msg_code == JERR_OUT_OF_MEMORY)
         rc = leat_fail(err, LEAT_E_NOMEM, "cannot allocate memory for its coefficients");

@@ -165,42 +165,24 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
     return rc;
 }
 
-/* 1 if a folder has sub-folders and no files: it holds classes and is no class. */
-static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
-{
-    leat_paths folders = { 0 }, files = { 0 };
-    const int rc = list_folder(walk, name, true, &folders, &files, err);
-    *result = folders.n > 0 && files.n == 0;
-    leat_paths_close(&folders);
-    leat_paths_close(&files);
-    return rc;
-}
-
 /* DIR/train/cat/1.jpg where DIR/cat/1.jpg is expected: a likely mistake, so it gets its own words
  * (and --recursive says that it is none). */
 static int check_level(struct walk *walk, const leat_paths *folders, leat_error *err)
 {
     const char *const top = walk->top;
     for (size_t i = 0; i < folders->n; i++) {
-        int only = 0;
-        const int rc = has_folders_only(walk, folders->items[i], &only, err);
-        if (rc < 0)
+        leat_paths inner = { 0 }, files = { 0 };
+        const int rc = list_folder(walk, folders->items[i], true, &inner, &files, err);
+        const bool is_class = files.n || !inner.n;
+        leat_paths_close(&inner);
+        leat_paths_close(&files);
+        if (rc < 0 || is_class)
             return rc;
-        if (!only)
-            return LEAT_OK;
     }
     return leat_fail(err, LEAT_E_DATA,
                      "%s: its sub-folders hold only folders, no images; did you mean %s/%s? (with "
                      "--recursive '%s' is a class)",
                      top, top, folders->items[folders->n - 1], folders->items[0]);
-}
-
-static int fail_no_classes(const char *top, size_t n_files, leat_error *err)
-{
-    return leat_fail(err, LEAT_E_DATA,
-                     "%s: has no sub-folders%s; images belong in one folder per class, such as "
-                     "%s/cat/1.jpg",
-                     top, n_files ? ", only files" : ": it is empty", top);
 }
 
 static int scan_classes(struct walk *walk, leat_error *err)
@@ -221,23 +203,20 @@ static int scan_classes(struct walk *walk, leat_error *err)
 static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     const char *const folder = how->inputs[0];
-    leat_paths folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 };
     struct walk walk = {
         .scan = out, .top = folder, .recursive = how->recursive, .skip_bad = how->skip_bad
     };
     out->root = folder;
     is_loop(&walk, "", NULL, &walk.root);
-    int rc = list_folder(&walk, "", false, &folders, &files, err);
+    int rc = list_folder(&walk, "", false, &folders, &out->outside, err);
     if (rc == LEAT_OK && folders.n == 0)
-        rc = fail_no_classes(folder, files.n, err);
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s: has no sub-folders%s; images belong in one folder per class, such as "
+                       "%s/cat/1.jpg",
+                       folder, out->outside.n ? ", only files" : ": it is empty", folder);
     if (rc == LEAT_OK && !walk.recursive)
         rc = check_level(&walk, &folders, err);
-    out->n_outside = files.n;
-    if (files.n) {
-        out->outside = files.items[0];
-        files.items[0] = NULL;
-    }
-    leat_paths_close(&files);
     out->classes = folders.items;
     out->n_classes = folders.n;
     return rc < 0 ? rc : scan_classes(&walk, err);
@@ -336,6 +315,6 @@ void leat_scan_close(leat_scan *scan)
     free(scan->given);
     free(scan->files);
     leat_paths_close(&scan->left_out);
-    free(scan->outside);
+    leat_paths_close(&scan->outside);
     *scan = (leat_scan){ 0 };
 }

@@ -54,16 +54,17 @@ int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t 
     if (leat_manifest_digest_file(path, &shard.bytes, &shard.digest, &why) < 0)
         return leat_files_fail(err, &why);
     char *const real = real_path(path), *const beside = real_path(at);
-    const size_t n = beside ? (size_t)(leat_files_base_name(beside) - beside) : 0;
-    const int rc = !real || !beside
-                       ? leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno))
-                       : LEAT_OK;
-    if (rc == LEAT_OK)
+    int rc;
+    if (real && beside) {
+        const size_t n = (size_t)(leat_files_base_name(beside) - beside);
         shard.file = !strncmp(real, beside, n) ? real + n : real;
-    const int added = rc == LEAT_OK ? leat_set_manifest_add(m, &shard, err) : rc;
+        rc = leat_set_manifest_add(m, &shard, err);
+    } else {
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno));
+    }
     free(real);
     free(beside);
-    return added;
+    return rc;
 }
 
 int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_error *err)

@@ -66,11 +66,9 @@ typedef struct leat_scan {
     const char *root; /* folder that paths start from. The caller's, or that of the list */
     char **classes;   /* none: the labels of the list are numbers, or there are none */
     size_t n_classes;
-    leat_scan_file
-        *files; /* by class, then by name; or in the order of the list; until they are shuffled */
+    leat_scan_file *files; /* by class, then by name; or as listed; until they are shuffled */
     size_t n_files;
-    size_t n_outside;      /* files beside the class folders: they have no class */
-    char *outside;         /* the first of them; NULL: none */
+    leat_paths outside;    /* files beside the class folders: they have no class */
     leat_paths left_out;   /* "cat/link: a link to what is not there" */
     leat_file_list *given; /* the list; NULL: a folder of classes */
 } leat_scan;
