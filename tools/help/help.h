@@ -4,7 +4,6 @@
 #ifndef LEAT_HELP_H
 #define LEAT_HELP_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "command.h"
@@ -51,19 +50,7 @@ extern const leat_help_word leat_help_words[];
  * if it needs no options. */
 const char *leat_help_example(const char *part, const char *kind);
 
-/* --- what has a name --- */
-
-/* Prints everything with that name; '_', '-' and ' ' are the same, as are upper and lower case.
- * False: none has. */
-bool leat_help_find(const char *word);
-
-/* Prints a line for each thing that has this text in its name or its explanation. False: none has. */
-bool leat_help_search(const char *text);
-
-/* A name near to this word, among all that leat_help_find() knows; NULL: none is near. */
-const char *leat_help_near(const char *word);
-
-/* Prints all names that are one word, each once, with spaces between. */
+/* Prints all names that are one word, each once, with spaces between (cmd_help.c). */
 void leat_help_names(void);
 
 #endif
