@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * convert_part.c: a conversion in parts: what each part says of itself, and how all get their names (file_set.h). */
 #include "convert.h"
 
 #include <errno.h>

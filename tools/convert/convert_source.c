@@ -94,7 +94,11 @@ static char *source_text(const leat_convert *c)
     return leat_files_close_text(to, &text);
 }
 
-#define COMMAND_LINE "command line" /* in messages, where a config has the name of its file */
+/* In messages: where a value is from. */
+static const char *origin_of(const leat_convert *c)
+{
+    return is_config(c) ? c->inputs[0] : "command line";
+}
 
 static int open_config(const leat_convert *c, leat_config **out, leat_error *err)
 {
@@ -103,7 +107,7 @@ static int open_config(const leat_convert *c, leat_config **out, leat_error *err
     char *const text = source_text(c);
     if (!text)
         return leat_files_no_memory(err);
-    const int rc = leat_config_parse(text, COMMAND_LINE, out, err);
+    const int rc = leat_config_parse(text, origin_of(c), out, err);
     free(text);
     return rc;
 }
@@ -163,7 +167,7 @@ static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
     char shuffle[100] = "", pipeline[200];
-    const char *const origin = is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE;
+    const char *const origin = origin_of(job->c);
     int rc;
     if (job->c->is_shuffled)
         snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %llu}}, ",
@@ -335,7 +339,7 @@ static int check_unchanged(const struct job *job, leat_error *err)
                ? LEAT_OK
                : leat_fail(err, LEAT_E_DATA,
                            "%s: a file of the source was changed while it was read: convert again",
-                           is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE);
+                           origin_of(job->c));
 }
 
 static int convert(struct job *job, leat_error *err)

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * convert_tfrecord.c: copies the records of TFRecord files into other shards. */
 #include "convert.h"
 
 #include <fcntl.h>

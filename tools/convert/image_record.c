@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * image_record.c: makes the record of an image file (shards.h). */
 #include "shards.h"
 
 #include <errno.h>

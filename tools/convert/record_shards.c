@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * record_shards.c: writes records to the shards of a set, one shard after the other (file_set.h). */
 #include "convert.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.c: lists the image files of a folder of classes, or of a list (shards.h). */
 #include "shards.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * set_manifest.c: makes and checks the manifest of a set (file_set.h). */
 #include "file_set.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * shard_names.c: the names of the files of a set: makes them, and checks which are taken (file_set.h). */
 #include "convert.h"
 
 #include <stdlib.h>
