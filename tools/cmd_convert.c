@@ -12,7 +12,6 @@
 #include "convert/file_set.h"
 #include "formats/figure.h"
 #include "formats/image_format.h"
-#include "host.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "signals.h"

@@ -11,13 +11,11 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
-#include "formats/figure.h"
 #include "formats/pattern.h"
 #include "host.h"
 #include "leat/api.h"
 #include "paths.h"
 #include "print/json.h"
-#include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
 

@@ -20,7 +20,6 @@
 #include "paths.h"
 #include "print/json.h"
 #include "print/progress.h"
-#include "print/terminal.h"
 #include "signals.h"
 
 struct job {

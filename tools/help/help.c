@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "help.h"
 
-#include <string.h>
-
 #include "cli.h"
 #include "files.h"
 #include "print/terminal.h"
