@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -258,7 +259,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
     call->words = argv;
     call->n_words = argc;
     if (!call->options || !call->arguments || !call->rows)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     init_options(command->options, call->options);
     for (int i = 0; i < argc; i++)
         if (!strcmp(argv[i], "--"))
@@ -287,9 +288,8 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
 bool leat_cli_has_any(const leat_call *call, const char *const *names)
 {
     for (int i = 0; i < call->n_words; i++)
-        for (const char *const *name = names; *name && call->rows[i]; name++)
-            if (!strcmp(call->rows[i]->name, *name))
-                return true;
+        if (is_one_of(call->rows[i], names))
+            return true;
     return false;
 }
 
@@ -330,4 +330,91 @@ char *leat_cli_again(const leat_call *call, const char *const *without, const ch
     for (; *more; more++)
         print_word(out, *more);
     return leat_files_close_text(out, &text);
+}
+
+/* --- lists in one word --------------------------------------------------------------------------*/
+
+/* The end of the word at `at`: a comma outside all brackets, or the end of the text. */
+static char *end_of(char *at)
+{
+    int depth = 0;
+    for (; *at && (depth > 0 || *at != ','); at++)
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+    return at;
+}
+
+static char *trimmed(char *word, char *end)
+{
+    while (*word == ' ')
+        word++;
+    while (end > word && end[-1] == ' ')
+        end--;
+    *end = 0;
+    return word;
+}
+
+static bool has(const leat_cli_list *list, const char *word)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!strcmp(list->words[i], word))
+            return true;
+    return false;
+}
+
+int leat_cli_list_init(leat_cli_list *list, const char *what, const char *text, leat_error *err)
+{
+    *list = (leat_cli_list){ .text = strdup(text) };
+    char *at = list->text;
+    if (!at)
+        return leat_files_no_memory(err);
+    for (;;) {
+        char *const end = end_of(at);
+        const char last = *end;
+        const char *word = trimmed(at, end);
+        const char *const wrong = !*word                         ? "a value is empty"
+                                  : list->n == LEAT_CLI_LIST_MAX ? "too many values"
+                                  : has(list, word)              ? "a value is given twice"
+                                                                 : NULL;
+        if (wrong) {
+            leat_cli_list_fini(list);
+            return leat_fail(err, LEAT_E_ARGUMENT, "%s '%s': %s", what, text, wrong);
+        }
+        list->words[list->n++] = word;
+        if (!last)
+            return LEAT_OK;
+        at = end + 1;
+    }
+}
+
+void leat_cli_list_fini(leat_cli_list *list)
+{
+    free(list->text);
+    *list = (leat_cli_list){ .n = 0 };
+}
+
+int leat_cli_list_numbers(const char *what, const char *text, int32_t low, int32_t high,
+                          int32_t *out, int n, int *found, leat_error *err)
+{
+    leat_cli_list list;
+    int rc = leat_cli_list_init(&list, what, text, err);
+    if (rc == LEAT_OK && list.n > n)
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "%s '%s': at most %d values", what, text, n);
+    *found = 0;
+    for (int i = 0; rc == LEAT_OK && i < list.n; i++) {
+        char *end;
+        errno = 0;
+        const long value = strtol(list.words[i], &end, 10);
+        if (errno || *end || value < low || value > high)
+            rc = leat_fail(err, LEAT_E_ARGUMENT,
+                           "%s must be whole numbers from %d to %d with commas between, got '%s'",
+                           what, low, high, list.words[i]);
+        for (int k = 0; rc == LEAT_OK && k < *found; k++)
+            if (out[k] == value)
+                rc = leat_fail(err, LEAT_E_ARGUMENT, "%s '%s': %ld is given twice", what, text,
+                               value);
+        if (rc == LEAT_OK)
+            out[(*found)++] = (int32_t)value;
+    }
+    leat_cli_list_fini(&list);
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cli.h: reads a command line by a command's option table. */
+ * cli.h: reads a command line by a command's option table, and lists in one word of it. */
 #ifndef LEAT_CLI_H
 #define LEAT_CLI_H
 
@@ -38,5 +38,24 @@ bool leat_cli_has_any(const leat_call *call, const char *const *names);
 /* The command line again, quoted for a shell, without some options (names as in the table, ends
  * with NULL) and with more words appended (ends with NULL). In new memory; NULL: out of memory. */
 char *leat_cli_again(const leat_call *call, const char *const *without, const char *const *more);
+
+/* --- lists in one word: "cpu,sim:h200", "2,4,8" --- */
+
+enum { LEAT_CLI_LIST_MAX = 32 };
+
+typedef struct leat_cli_list {
+    char *text; /* owns the words; leat_cli_list_fini() */
+    int n;
+    const char *words[LEAT_CLI_LIST_MAX];
+} leat_cli_list;
+
+/* Splits at commas that are not inside { } or [ ], and drops spaces around. what: for messages ("--threads").
+ * Returns LEAT_OK; LEAT_E_ARGUMENT: a word is empty or given twice, or there are too many; LEAT_E_NOMEM. */
+int leat_cli_list_init(leat_cli_list *list, const char *what, const char *text, leat_error *err);
+void leat_cli_list_fini(leat_cli_list *list);
+
+/* The same for different whole numbers within low … high; at most n of them. *found: how many there are. */
+int leat_cli_list_numbers(const char *what, const char *text, int32_t low, int32_t high,
+                          int32_t *out, int n, int *found, leat_error *err);
 
 #endif

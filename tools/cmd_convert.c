@@ -12,7 +12,6 @@
 #include "convert/file_set.h"
 #include "formats/figure.h"
 #include "formats/image_format.h"
-#include "host.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "signals.h"
@@ -231,13 +230,13 @@ static int convert(const leat_call *call, leat_error *err)
     static const char *const input[] = { "/dev/stdin" };
     const struct convert_options *const o = call->options;
     const char *const kind = call->arguments[0];
-    const bool is_images = !strcmp(kind, "images"),
+    const bool is_images = !strcmp(kind, "images"), is_tfrecord = !strcmp(kind, "tfrecord"),
                is_piped = is_images && !strcmp(call->arguments[1], "-");
     leat_convert convert = { .kind = kind,
                              .inputs = is_piped ? input : call->arguments + 1,
                              .n_inputs = call->n_arguments - 1,
                              .prefix = o->output,
-                             .n_shards = (int32_t)o->shards,
+                             .n_shards = o->shards < 0 && !is_tfrecord ? 1 : (int32_t)o->shards,
                              .threads = o->threads,
                              .is_shuffled = o->shuffle,
                              .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
@@ -253,9 +252,9 @@ static int convert(const leat_call *call, leat_error *err)
         (rc = parse_jpeg(o, &convert.restart_mcus, err)) < 0 ||
         (rc = leat_shard_names_check_json(o->output, o->json, err)) < 0)
         return rc;
-    return is_images                   ? leat_convert_images_run(&convert, err)
-           : !strcmp(kind, "tfrecord") ? leat_convert_tfrecord_run(&convert, err)
-                                       : leat_convert_source_run(&convert, err);
+    return is_images     ? leat_convert_images_run(&convert, err)
+           : is_tfrecord ? leat_convert_tfrecord_run(&convert, err)
+                         : leat_convert_source_run(&convert, err);
 }
 
 static int run(const leat_call *call, leat_error *err)

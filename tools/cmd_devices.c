@@ -60,30 +60,31 @@ static void print_options(void)
     printf("\n");
     leat_terminal_say(2, "options of simulated devices, in braces: --device "
                          "'sim:h200{launch_ns: 8000}'");
-    leat_help_options(stdout, leat_device_options("sim"));
+    leat_help_options(leat_device_options("sim"));
 }
 
 static int run(const leat_call *call, leat_error *err)
 {
     const struct devices_options *o = call->options;
+    const bool prints = !leat_json_to_stdout(o->json);
     const size_t n = leat_devices(NULL, 0);
     leat_device_info *infos = calloc(n + 1, sizeof *infos);
     if (!infos)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const size_t found = leat_devices(infos, n);
+    leat_devices(infos, n);
     json_t *json = leat_json_open("devices"), *list = json_array();
-    for (size_t i = 0; i < n && i < found; i++) {
+    for (size_t i = 0; i < n; i++) {
         add_device(list, &infos[i]);
-        if (!leat_json_to_stdout(o->json))
+        if (prints)
             print_device(&infos[i]);
     }
-    add_loop(json, !leat_json_to_stdout(o->json));
+    add_loop(json, prints);
     char libraries[4096] = "";
-    if (wants_libraries(infos, found < n ? found : n))
+    if (wants_libraries(infos, n))
         leat_device_libraries("cuda", libraries, sizeof libraries);
-    if (*libraries && !leat_json_to_stdout(o->json))
+    if (*libraries && prints)
         leat_terminal_entry(stdout, "cuda: training", 28, libraries);
-    if (!leat_json_to_stdout(o->json))
+    if (prints)
         print_options();
     free(infos);
     leat_json_text(json, "cuda_libraries", *libraries ? libraries : NULL);

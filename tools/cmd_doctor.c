@@ -11,7 +11,6 @@
 #include "print/progress.h"
 #include "setup.h"
 #include "signals.h"
-#include "word_list.h"
 
 struct doctor_options {
     leat_texts set, fail_if;
@@ -191,14 +190,14 @@ static int compare_devices(const leat_call *call, const leat_config *config, lea
                                           "fail_if", "seconds", "anyway", NULL };
     const struct doctor_options *o = call->options;
     leat_crossover_result result;
-    leat_word_list devices;
+    leat_cli_list devices;
     leat_progress progress;
     if (leat_cli_has_any(call, others))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--devices compares two devices and gives no verdict, so --device, "
                          "--step-ms, --verify, --quick, --fail-if, --seconds and --anyway do not "
                          "go with it");
-    int rc = leat_word_list_init(&devices, "--devices", o->devices, err);
+    int rc = leat_cli_list_init(&devices, "--devices", o->devices, err);
     if (rc == LEAT_OK && devices.n != 2)
         rc =
             leat_fail(err, LEAT_E_ARGUMENT,
@@ -217,7 +216,7 @@ static int compare_devices(const leat_call *call, const leat_config *config, lea
         leat_crossover_print(&result);
     if (rc == LEAT_OK)
         rc = leat_json_write(leat_crossover_json(&result, call->arguments[0]), o->json, err);
-    leat_word_list_fini(&devices);
+    leat_cli_list_fini(&devices);
     return rc;
 }
 

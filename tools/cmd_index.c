@@ -2,14 +2,19 @@
  *
  * leat index: makes or checks the index files of TFRecord files, and of the JPEG files in them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "convert/file_set.h"
-#include "convert/jpeg_side.h"
+#include "convert/image_file.h"
 #include "convert/paths.h"
 #include "files.h"
+#include "formats/example.h"
 #include "formats/figure.h"
 #include "formats/index.h"
+#include "formats/jpeg_index.h"
+#include "formats/tfrecord.h"
+#include "leat/jpeg_probe.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
@@ -81,17 +86,201 @@ static void print_file(const char *path, const leat_index *index, bool rebuild)
     putchar('\n');
 }
 
-static void add_side(json_t *file, const leat_jpeg_side *side)
+/* --- the index of JPEG files (formats/jpeg_index.h) --------------------------------------------*/
+
+#define SCRATCH_BYTES ((size_t)1 << 34) /* address space: pictures may be very large */
+
+/* Checks or makes the side index of one file. */
+struct side {
+    const struct index_options *o;
+    leat_tfrecord_reader *reader;
+    leat_jpeg_index_writer *writer; /* NULL: an index is being checked */
+    leat_jpeg_index index;
+    leat_scratch *scratch;
+    char feature[LEAT_JPEG_INDEX_KEY_MAX + 1];
+    uint64_t data_bytes, bytes; /* bytes: of the side file */
+    /* Records by what makes them seekable: a table, or restart markers; or by why they are not: too few MCUs to gain (or
+     * damaged); of a kind that libjpeg-turbo decodes, such as progressive; no JPEG file. */
+    struct {
+        uint64_t all, tables, restart_markers, small, other, none;
+    } n;
+    bool built;
+    char note[480]; /* why it was built; "": it was not */
+};
+
+static leat_feature look_up(const uint8_t *example, size_t size, const char *key)
+{
+    const leat_feature_key wanted = { key, strlen(key) };
+    leat_feature found = { 0 };
+    if (leat_example_scan(example, size, &wanted, 1, &found, NULL) < 0)
+        found.kind = LEAT_FEATURE_NONE;
+    return found;
+}
+
+/* Finds the feature that holds the JPEG files, from the first record. */
+static int choose_feature(struct side *m, const char *path, leat_error *err)
+{
+    const char *const names[] = { m->o->feature ? m->o->feature : "image/encoded",
+                                  m->o->feature ? m->o->feature : "image" };
+    const uint8_t *payload;
+    size_t size;
+    leat_format_error why;
+    const int rc = leat_tfrecord_reader_next(m->reader, &payload, &size, &why);
+    if (rc == LEAT_FORMAT_BAD || rc == LEAT_FORMAT_IO || rc == LEAT_FORMAT_NOMEM)
+        return leat_files_fail(err, &why);
+    for (int i = 0; i < 2; i++) {
+        snprintf(m->feature, sizeof m->feature, "%s", names[i]);
+        if (strlen(names[i]) > LEAT_JPEG_INDEX_KEY_MAX)
+            return leat_fail(err, LEAT_E_ARGUMENT, "feature '%.100s': its name is too long",
+                             names[i]);
+        if (rc == LEAT_FORMAT_END || look_up(payload, size, names[i]).kind == LEAT_FEATURE_BYTES)
+            return LEAT_OK;
+    }
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%s: record 0 has no bytes feature '%s': name the one with the JPEG files by --feature",
+        path, names[1]);
+}
+
+/* Counts a record by what makes it seekable; `table` is the size of its table. */
+static void count(struct side *m, const uint8_t *jpeg, size_t size, size_t table)
+{
+    leat_jpeg_info info = { 0 };
+    m->n.all++;
+    if (table) {
+        m->n.tables++;
+        return;
+    }
+    const bool is_jpeg = jpeg && leat_jpeg_probe(jpeg, size, &info, NULL) == LEAT_OK;
+    if (info.restart_mcus)
+        m->n.restart_markers++;
+    else if (!is_jpeg)
+        m->n.none++;
+    else if (!info.is_own || info.is_progressive)
+        m->n.other++;
+    else
+        m->n.small++;
+}
+
+static int add_record(struct side *m, const leat_jpeg_index_id *id, const uint8_t *jpeg,
+                      size_t size, leat_error *err)
+{
+    const void *table = NULL;
+    size_t n = 0;
+    leat_format_error why;
+    leat_scratch_reset(m->scratch);
+    const uint32_t every = m->o->every_mcus < 0 ? 0 : (uint32_t)m->o->every_mcus;
+    const int rc =
+        jpeg ? leat_jpeg_make_table(jpeg, size, every, m->scratch, &table, &n, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
+    count(m, jpeg, size, n);
+    return leat_jpeg_index_writer_add(m->writer, id, table, n, &why) < 0
+               ? leat_files_fail(err, &why)
+               : LEAT_OK;
+}
+
+static int check_record(struct side *m, const leat_jpeg_index_id *id, const uint8_t *jpeg,
+                        size_t size, leat_error *err)
+{
+    const uint8_t *table;
+    size_t n;
+    const uint64_t record = leat_tfrecord_reader_record(m->reader);
+    const int rc = leat_jpeg_index_find(&m->index, record, id, &table, &n);
+    if (rc < 0)
+        return leat_fail(err, LEAT_E_DATA, "%s at record %llu",
+                         rc == LEAT_FORMAT_BAD ? "it is damaged" : "it was made for other data",
+                         (unsigned long long)record);
+    count(m, jpeg, size, n);
+    return LEAT_OK;
+}
+
+/* Checks or adds every record. */
+static int walk(struct side *m, const char *path, leat_error *err)
+{
+    leat_format_error why;
+    const uint8_t *payload, *jpeg;
+    size_t size, n;
+    leat_tfrecord_reader_close(&m->reader); /* which chose the feature, or checked */
+    memset(&m->n, 0, sizeof m->n);
+    int rc = leat_tfrecord_reader_open(&m->reader, path, 0, &why);
+    while (rc == LEAT_FORMAT_OK &&
+           (rc = leat_tfrecord_reader_next(m->reader, &payload, &size, &why)) == LEAT_FORMAT_OK) {
+        const leat_feature found = look_up(payload, size, m->feature);
+        const leat_jpeg_index_id id = { size, leat_tfrecord_masked_crc(payload, size) };
+        if (found.kind != LEAT_FEATURE_BYTES || found.n != 1 ||
+            leat_feature_bytes(&found, 0, &jpeg, &n) < 0)
+            jpeg = NULL;
+        const int done = (m->writer ? add_record : check_record)(m, &id, jpeg, jpeg ? n : 0, err);
+        if (done < 0)
+            return done;
+    }
+    return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
+}
+
+static int write_side(struct side *m, const char *path, leat_error *err)
+{
+    leat_format_error why;
+    int rc = leat_jpeg_index_writer_open(&m->writer, path, m->feature, &why);
+    if (rc < 0)
+        return leat_files_fail(err, &why);
+    if ((rc = walk(m, path, err)) < 0)
+        return rc;
+    m->bytes = leat_jpeg_index_writer_size(m->writer);
+    m->built = true;
+    return leat_jpeg_index_writer_commit(m->writer, m->data_bytes, &why) < 0
+               ? leat_files_fail(err, &why)
+               : LEAT_OK;
+}
+
+/* LEAT_OK if the existing side index fits every record; else `err` says why not. */
+static int check_side(struct side *m, const char *path, uint64_t n_records, leat_error *err)
+{
+    leat_format_error why;
+    if (leat_jpeg_index_open(path, m->data_bytes, n_records, &m->index, &why) < 0)
+        return leat_files_fail(err, &why);
+    m->bytes = m->index.memory_bytes;
+    if (strcmp(m->index.key, m->feature) != 0)
+        return leat_fail(err, LEAT_E_DATA, "it was made for feature '%s'", m->index.key);
+    return walk(m, path, err);
+}
+
+/* Checks the side index against every record, and makes it when it is missing or does not fit, or (--check) fails then.
+ * n_records: of the file, as its index says */
+static int check_or_write(struct side *m, const char *path, uint64_t n_records, leat_error *err)
+{
+    leat_format_error why;
+    leat_error reason = { 0 };
+    if (leat_tfrecord_reader_open(&m->reader, path, 0, &why) < 0)
+        return leat_files_fail(err, &why);
+    m->data_bytes = leat_tfrecord_reader_file_size(m->reader);
+    const int rc = choose_feature(m, path, err);
+    if (rc < 0)
+        return rc;
+    if (m->o->rebuild)
+        leat_fail(&reason, LEAT_E_ARGUMENT, "rebuild requested");
+    else if (check_side(m, path, n_records, &reason) == LEAT_OK)
+        return LEAT_OK;
+    if (m->o->check)
+        return leat_fail(err, LEAT_E_DATA, "%s: the index of its JPEG files: %s", path,
+                         reason.message);
+    snprintf(m->note, sizeof m->note, "%.470s", reason.message);
+    return write_side(m, path, err);
+}
+
+/* --- its report --------------------------------------------------------------------------------*/
+
+static void add_side(json_t *file, const struct side *side)
 {
     json_t *one = leat_json_object(file, "jpeg");
     leat_json_text(one, "feature", side->feature);
     leat_json_int(one, "bytes", (int64_t)side->bytes);
-    leat_json_int(one, "jpeg_index", (int64_t)side->tables);
-    leat_json_int(one, "restart_markers", (int64_t)side->restart_markers);
-    leat_json_int(one, "neither", (int64_t)side->neither);
-    leat_json_int(one, "too_small", (int64_t)side->small);
-    leat_json_int(one, "other_kind", (int64_t)side->other);
-    leat_json_int(one, "no_jpeg", (int64_t)side->none);
+    leat_json_int(one, "jpeg_index", (int64_t)side->n.tables);
+    leat_json_int(one, "restart_markers", (int64_t)side->n.restart_markers);
+    leat_json_int(one, "neither", (int64_t)(side->n.small + side->n.other + side->n.none));
+    leat_json_int(one, "too_small", (int64_t)side->n.small);
+    leat_json_int(one, "other_kind", (int64_t)side->n.other);
+    leat_json_int(one, "no_jpeg", (int64_t)side->n.none);
     leat_json_bool(one, "built", side->built);
     leat_json_text(one, "note", side->note);
 }
@@ -103,36 +292,39 @@ static void print_reason(uint64_t n, const char *why)
         printf("; %s %s", leat_figure_count(n).text, why);
 }
 
-static void print_side(const char *path, const leat_jpeg_side *side, bool rebuild)
+static void print_side(const char *path, const struct side *side)
 {
-    printf("%s.jpg.idx: %s of ", leat_terminal_name(path), leat_figure_count(side->tables).text);
-    printf("%s records", leat_figure_count(side->records).text);
-    printf(" (%s more have restart markers", leat_figure_count(side->restart_markers).text);
-    print_reason(side->small, "too small to need it, or damaged");
-    print_reason(side->other, "progressive, or only decoded by libjpeg-turbo");
-    print_reason(side->none, "no JPEG file");
+    printf("%s.jpg.idx: %s of %s records (%s more have restart markers", leat_terminal_name(path),
+           leat_figure_count(side->n.tables).text, leat_figure_count(side->n.all).text,
+           leat_figure_count(side->n.restart_markers).text);
+    print_reason(side->n.small, "too small to need it, or damaged");
+    print_reason(side->n.other, "progressive, or only decoded by libjpeg-turbo");
+    print_reason(side->n.none, "no JPEG file");
     printf("), %s (%.2f %% of the data), ", leat_figure_bytes((double)side->bytes).text,
            side->data_bytes ? 100.0 * (double)side->bytes / (double)side->data_bytes : 0);
-    print_state(side->built, rebuild, side->note);
+    print_state(side->built, side->o->rebuild, side->note);
     putchar('\n');
 }
 
 static int take_side(const struct index_options *o, const char *path, uint64_t n_records,
                      json_t *file, leat_error *err)
 {
-    const leat_jpeg_side_how how = { .feature = o->feature,
-                                     .every_mcus = o->every_mcus < 0 ? 0 : (uint32_t)o->every_mcus,
-                                     .check = o->check,
-                                     .rebuild = o->rebuild };
-    leat_jpeg_side side;
-    const int rc = leat_jpeg_side_take(path, n_records, &how, &side, err);
-    if (rc < 0)
-        return rc;
-    add_side(file, &side);
-    if (!leat_json_to_stdout(o->json))
-        print_side(path, &side, o->rebuild);
-    return LEAT_OK;
+    struct side side = { .o = o };
+    int rc = leat_image_scratch_open(&side.scratch, SCRATCH_BYTES, err);
+    if (rc == LEAT_OK)
+        rc = check_or_write(&side, path, n_records, err);
+    if (rc == LEAT_OK)
+        add_side(file, &side);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_side(path, &side);
+    leat_jpeg_index_writer_close(&side.writer);
+    leat_jpeg_index_close(&side.index);
+    leat_tfrecord_reader_close(&side.reader);
+    leat_scratch_close(&side.scratch);
+    return rc;
 }
+
+/* --- files -------------------------------------------------------------------------------------*/
 
 /* Handles one file. It is an error here if the index cannot be written; other commands use it from memory. */
 static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
@@ -184,7 +376,7 @@ static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
             rc = leat_files_fail(err, &why);
         for (size_t k = 0; k < m.n_shards && rc == LEAT_OK; k++) {
             char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
-            rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            rc = path ? LEAT_OK : leat_files_no_memory(err);
             if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0)
                 report_bad(bad, path, err);
             free(path);

@@ -74,7 +74,7 @@ static void print_op(const struct entry *op)
            op->of_batches ? " (random; in a map after batch)"
            : op->random   ? " (random)"
                           : "");
-    leat_help_options(stdout, op->kind.options);
+    leat_help_options(op->kind.options);
 }
 
 static int fail_unknown(const char *name)

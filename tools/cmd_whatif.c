@@ -11,7 +11,6 @@
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
-#include "word_list.h"
 #include <math.h>
 #include <string.h>
 
@@ -168,11 +167,11 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
 {
     int32_t threads[LEAT_WHATIF_THREADS];
     int n_threads;
-    leat_word_list devices;
+    leat_cli_list devices;
     leat_progress progress;
-    int rc = leat_word_list_numbers("--threads", o->threads, 1, LEAT_WHATIF_MAX_THREADS, threads,
-                                    LEAT_WHATIF_THREADS, &n_threads, err);
-    if (rc < 0 || (rc = leat_word_list_init(&devices, "--device", o->device, err)) < 0)
+    int rc = leat_cli_list_numbers("--threads", o->threads, 1, LEAT_WHATIF_MAX_THREADS, threads,
+                                   LEAT_WHATIF_THREADS, &n_threads, err);
+    if (rc < 0 || (rc = leat_cli_list_init(&devices, "--device", o->device, err)) < 0)
         return rc;
     leat_progress_init(&progress, "whatif", "runs", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     const leat_whatif_options how = {
@@ -186,7 +185,7 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
     };
     rc = leat_whatif(config, &how, result, err);
     leat_progress_fini(&progress);
-    leat_word_list_fini(&devices);
+    leat_cli_list_fini(&devices);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
         print_result(result);
     return rc < 0 ? rc : leat_json_write(result_json(result, path), o->json, err);
@@ -241,7 +240,7 @@ static int whatif_ranks(const struct whatif_options *o, const char *path, const 
     leat_whatif_ranks_result result;
     leat_progress progress;
     int n;
-    int rc = leat_word_list_numbers("--ranks", o->ranks, 1, 256, ranks, LEAT_WHATIF_RANKS, &n, err);
+    int rc = leat_cli_list_numbers("--ranks", o->ranks, 1, 256, ranks, LEAT_WHATIF_RANKS, &n, err);
     if (rc < 0)
         return rc;
     leat_progress_init(&progress, "whatif", "runs", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);

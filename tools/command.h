@@ -83,8 +83,6 @@ struct leat_command {
 LEAT_COMMAND_LIST(LEAT_COMMAND_DECLARE)
 #undef LEAT_COMMAND_DECLARE
 
-extern const leat_command leat_command_version; /* `leat --version`, which is no subcommand */
-
 /* All subcommands, NULL-terminated; and the one of that name, or NULL. */
 const leat_command *const *leat_commands(void);
 const leat_command *leat_command_find(const char *name);

@@ -100,7 +100,7 @@ int leat_files_check_length(const char *path, const char *end, leat_error *err)
     struct stat status;
     char *const longer = leat_files_text("%s%s", path, end);
     if (!longer)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     const int rc = lstat(longer, &status), error = errno;
     free(longer);
     if (rc == 0 || error != ENAMETOOLONG)
@@ -135,6 +135,11 @@ int leat_files_fail(leat_error *err, const leat_format_error *from)
     const int i = -from->code;
     const int code = i > 0 && i < (int)(sizeof codes / sizeof *codes) ? codes[i] : LEAT_E_INTERNAL;
     return leat_fail(err, code, "%s", from->text);
+}
+
+int leat_files_no_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
 }
 
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err)
@@ -226,7 +231,7 @@ int leat_files_sync_folder_of(const char *path, leat_error *err)
 {
     char *const folder = folder_of(path);
     if (!folder)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = LEAT_OK;
     if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))

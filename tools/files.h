@@ -42,6 +42,8 @@ int leat_files_make_parents(const char *path, leat_error *err);
 
 /* An error of formats/ as one of the library; returns its code. */
 int leat_files_fail(leat_error *err, const leat_format_error *from);
+/* LEAT_E_NOMEM: "out of memory" */
+int leat_files_no_memory(leat_error *err);
 
 /* Renames a file; leat_files_sync_folder_of() makes such renames durable. */
 int leat_files_rename(const char *from, const char *to, leat_error *err);

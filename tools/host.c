@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "host.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +14,19 @@ int leat_host_cores(void)
         return CPU_COUNT(&set);
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
+}
+
+int32_t leat_host_run(int32_t n, void *(*work)(void *), void *argument)
+{
+    pthread_t *const threads = calloc((size_t)n, sizeof *threads);
+    int32_t started = 0;
+    while (threads && started + 1 < n && !pthread_create(&threads[started], NULL, work, argument))
+        started++;
+    work(argument);
+    for (int32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    return started + 1;
 }
 
 int64_t leat_host_now_ns(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * host.h: the cores and the clock of this machine. */
+ * host.h: the cores and the clock of this machine, and threads for its cores. */
 #ifndef LEAT_HOST_H
 #define LEAT_HOST_H
 
@@ -8,6 +8,9 @@
 
 /* Cores this process may use. */
 int leat_host_cores(void);
+/* Runs work(argument) in n threads, this one among them. Returns how many there were: fewer than n are slower, but
+ * correct. */
+int32_t leat_host_run(int32_t n, void *(*work)(void *), void *argument);
 /* CLOCK_MONOTONIC. */
 int64_t leat_host_now_ns(void);
 

@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "files.h"
 #include "help/help.h"
+#include "print/json.h"
 #include "print/terminal.h"
 #include "signals.h"
 
@@ -36,6 +37,33 @@ const leat_command *leat_command_find(const char *name)
             return commands[i];
     return NULL;
 }
+
+/* --- `leat --version`, which is no subcommand, because it is written as an option ----------------- */
+
+struct version_options {
+    const char *json;
+};
+
+static const leat_option options[] = { LEAT_ROW_JSON(struct version_options), LEAT_OPTION_END };
+
+static int print_version(const leat_call *call, leat_error *err)
+{
+    const struct version_options *const o = call->options;
+    if (!leat_json_to_stdout(o->json))
+        printf("leat %s\n", leat_version());
+    return leat_json_write(leat_json_open("version"), o->json, err);
+}
+
+static const leat_command version_command = {
+    .name = "--version",
+    .summary = "print the version of leat",
+    .arguments = "",
+    .text = "Prints the version of leat.",
+    LEAT_COMMAND_OPTIONS(struct version_options),
+    .run = print_version,
+};
+
+/* --- running a command ---------------------------------------------------------------------------- */
 
 static void print_name(const char *command)
 {
@@ -84,7 +112,7 @@ static int run_command(const leat_command *command, int argc, char **argv)
     leat_call call;
     int code = leat_cli_parse(command, argc, argv, &call, &err);
     if (code == LEAT_E_END) {
-        leat_help_command(stdout, command);
+        leat_help_command(command);
         code = LEAT_EXIT_OK;
     } else if (code == LEAT_E_ARGUMENT) {
         code = leat_command_misuse(command->name, "%s", err.message);
@@ -154,7 +182,7 @@ static bool prepare(const leat_command *command)
 {
     if (getrlimit(RLIMIT_STACK, &given.stack) < 0)
         given.stack = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
-    if (command != &leat_command_help && command != &leat_command_version && !has_stack())
+    if (command != &leat_command_help && command != &version_command && !has_stack())
         return false;
     /* A file size limit then makes write() fail like other errors. */
     given.on_file_size = signal(SIGXFSZ, SIG_IGN);
@@ -172,7 +200,7 @@ int main(int argc, char **argv)
     const bool version = !strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"),
                help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
     const leat_command *const command =
-        version ? &leat_command_version : leat_command_find(help ? "help" : argv[1]);
+        version ? &version_command : leat_command_find(help ? "help" : argv[1]);
     if (!command)
         return fail_unknown_command(argv[1]);
     if (!prepare(command))

@@ -89,7 +89,7 @@ int leat_setup_write(const leat_config *config, const char *before, const char *
     for (int round = 0; round < 2 && rc == LEAT_OK; round++) {
         const size_t size = round ? n + 1 : 0;
         if (round && !(*text = malloc(size)))
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            return leat_files_no_memory(err);
         rc = before ? leat_config_edit(config, before, path, *text, size, &n, err)
                     : leat_config_text(config, *text, size, &n, err);
     }

@@ -144,7 +144,7 @@ TEST_WITH(metrics_over_classes_are_everywhere, NULL, clean)
 TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
 {
     static const char *const settings[] = { "", "--set engine.ranks=2 --set engine.rank=1",
-                                            "--set eval.engine.ranks=2" };
+                                            "--set eval.engine.rank=0 --set eval.engine.ranks=2" };
     double loss = 0;
     train();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -158,7 +158,7 @@ TEST_WITH(a_config_for_ranks_is_evaluated_whole, NULL, clean)
         expect_in(out, "60\n");
     }
     expect_failure(
-        shell("$L train x.yaml --steps 2 -q --set eval.engine.ranks=2"), 1,
+        shell("$L train x.yaml --steps 2 -q --set eval.engine.rank=0 --set eval.engine.ranks=2"), 1,
         "eval: this plan has only the rows of rank 0 of 2: write `engine: {}` in its part");
 }
 

@@ -13,7 +13,7 @@
 
 #include "convert/convert.h"
 #include "convert/file_set.h"
-#include "convert/image_encode.h"
+#include "convert/image_file.h"
 
 enum { SHARDS = 200, TOGETHER = 4, WAIT_S = 60 };
 
@@ -136,13 +136,10 @@ static void forget(void)
 static int write_set(const char *prefix, int fails_at, leat_error *err)
 {
     leat_progress progress;
-    leat_record_shards s = {
-        .prefix = prefix, .n_shards = SHARDS, .total = SHARDS, .progress = &progress
-    };
+    const leat_convert how = { .prefix = prefix, .n_shards = SHARDS };
+    leat_record_shards s = { .how = &how, .about.total = SHARDS, .progress = &progress };
     leat_progress_init(&progress, "test", "records", SHARDS, LEAT_PROGRESS_OFF);
     int rc = leat_record_shards_open(&s, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_lock(&s, err);
     disk.n_syncs = disk.most_at_once = 0;
     disk.fails_at = fails_at;
     for (int i = 0; i < SHARDS && rc == LEAT_OK; i++)

@@ -61,14 +61,12 @@ TEST(records_that_do_not_come)
     for (int32_t of = 0; of < 3; of++) {
         leat_error err = { 0 };
         leat_progress progress = { 0 };
-        leat_record_shards s = { .prefix = in_folder("short/x"),
-                                 .n_shards = 4,
-                                 .part = { of != 0, of },
-                                 .total = 10,
-                                 .progress = &progress };
+        const leat_convert how = { .prefix = in_folder("short/x"),
+                                   .n_shards = 4,
+                                   .part = { of != 0, of } };
+        leat_record_shards s = { .how = &how, .about.total = 10, .progress = &progress };
         leat_progress_init(&progress, "convert", "records", 10, LEAT_PROGRESS_OFF);
         assert_int_equal(leat_record_shards_open(&s, &err), LEAT_OK);
-        assert_int_equal(leat_record_shards_lock(&s, &err), LEAT_OK);
         for (int i = 0; i < (of == 2 ? 7 : 9); i++)
             assert_int_equal(leat_record_shards_write(&s, "a", 1, &err), LEAT_OK);
         assert_int_equal(leat_record_shards_end(&s, &err), LEAT_E_DATA);

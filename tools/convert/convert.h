@@ -12,7 +12,7 @@
 #include "leat/error.h"
 
 /* What the command line says. */
-typedef struct leat_convert {
+struct leat_convert {
     /* images, tfrecord, the name of a source, or config. */
     const char *kind;
     /* One folder or list of images; TFRecord files and patterns; files or the options of a source; one config. */
@@ -20,7 +20,7 @@ typedef struct leat_convert {
     int n_inputs;
     /* The files are PREFIX-00000-of-00008.tfrecord, …. */
     const char *prefix;
-    /* -1: 1, or one for each file of TFRecord files. */
+    /* -1: one for each of the TFRecord files. */
     int32_t n_shards;
     /* Write only its shards, and leave names to `finish`. Of other records at most their number is read. */
     leat_convert_part part;
@@ -45,40 +45,25 @@ typedef struct leat_convert {
     bool skip_bad;
     /* Also read folders inside a class folder. Otherwise these are an error. */
     bool recursive;
-} leat_convert;
+};
 
-/* --- from image files --- */
-
-/* Writes label map and shards under temporary names and renames them when all are complete and on disk; makes
- * their indexes; reports the result. After an error or a signal nothing is left. The bytes do not depend on
- * `threads`.
+/* Each writes all shards under temporary names and renames them when all are complete and on disk; makes their indexes;
+ * reports the result. After an error or a signal nothing is left.
  *
- * returns  LEAT_OK; LEAT_E_DATA with the file that is no image; LEAT_E_ARGUMENT: more shards than files;
- *          LEAT_E_UNSUPPORTED; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_images_run(const leat_convert *o, leat_error *err);
+ * returns  LEAT_OK; LEAT_E_DATA: a bad record, with its place; LEAT_E_ARGUMENT: more shards than records, or one would
+ *          replace an input; LEAT_E_UNSUPPORTED; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
 
-/* --- from a source --- */
+/* From image files, with a label map. The bytes do not depend on `threads`. */
+int leat_convert_images_run(const leat_convert *convert, leat_error *err);
+/* From TFRecord files. Records keep their order and their bytes; every CRC is checked. */
+int leat_convert_tfrecord_run(const leat_convert *convert, leat_error *err);
+/* From a source: each record as a tf.train.Example with a feature for each tensor: uint8 as bytes (as numbers if it is a
+ * scalar), int32 and int64 as int64, float32 as float. Also returns the errors of a plan. */
+int leat_convert_source_run(const leat_convert *convert, leat_error *err);
 
 /* Whether there is a source of that name that reads files. */
 int leat_convert_source_knows(const char *kind);
 /* Writes their names, each with ", " behind it. Returns text. */
 const char *leat_convert_source_names(char text[200]);
-
-/* Writes each record as a tf.train.Example with a feature for each tensor: uint8 as bytes (as numbers if it is
- * a scalar), int32 and int64 as int64, float32 as float. After an error or a signal nothing is left.
- *
- * returns  LEAT_OK, the error of the plan or of a bad record; LEAT_E_ARGUMENT: more shards than records;
- *          LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_source_run(const leat_convert *convert, leat_error *err);
-
-/* --- from TFRecord files --- */
-
-/* Writes all shards under temporary names and renames them when all are complete and on disk;
- * makes their indexes; reports the result. After an error or a signal nothing is left. Records keep their
- * order and their bytes; every CRC is checked.
- *
- * returns  LEAT_OK; LEAT_E_DATA with file, record and byte; LEAT_E_ARGUMENT: more shards than records, or a
- *          shard would replace one of the files; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
-int leat_convert_tfrecord_run(const leat_convert *convert, leat_error *err);
 
 #endif

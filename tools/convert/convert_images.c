@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "file_set.h"
@@ -22,19 +21,16 @@
 
 /* --- what was left out, and which classes are empty --------------------------------------------- */
 
-/* Classes without an image in the result; *first: the first of them, where there are any.
- * order    as leat_shards_options has it */
-static size_t left_out_classes(const leat_scan *scan, const uint32_t *order,
-                               const leat_shards_result *result, size_t *first)
+/* Classes without an image in the result; *first: the first of them, where there are any. */
+static size_t left_out_classes(const leat_scan *scan, const leat_shards_result *result,
+                               size_t *first)
 {
     size_t n_empty = 0;
     size_t *const n = scan->n_classes ? calloc(scan->n_classes, sizeof *n) : NULL;
     for (size_t i = 0; n && i < scan->n_files; i++)
-        n[scan->files[i].label]++;
-    for (size_t i = 0; n && i < result->n_skipped; i++) {
-        const size_t position = result->skipped[i].position;
-        n[scan->files[order ? order[position] : position].label]--;
-    }
+        n[leat_scan_class(scan, i)]++;
+    for (size_t i = 0; n && i < result->n_skipped; i++)
+        n[leat_scan_class(scan, result->skipped[i].position)]--;
     for (size_t i = scan->n_classes; n && i-- > 0;)
         if (n[i] == 0) {
             n_empty++;
@@ -62,30 +58,28 @@ static void print_list(const leat_file_list *given)
 }
 
 /* Says on standard error what was left out, and which classes are empty. */
-static void left_out_print(const leat_scan *scan, const uint32_t *order,
-                           const leat_shards_result *result)
+static void left_out_print(const leat_scan *scan, const leat_shards_result *result)
 {
     const char *const folder = scan->root;
     size_t first = 0;
-    const size_t n_empty = left_out_classes(scan, order, result, &first);
+    const size_t n_empty = left_out_classes(scan, result, &first);
     char place[512];
     if (scan->given)
         print_list(scan->given);
-    for (size_t i = 0; i < scan->n_left_out; i++)
+    for (size_t i = 0; i < scan->left_out.n; i++)
         fprintf(stderr, "left out: %s/%s\n", leat_terminal_name(folder),
-                leat_terminal_name(scan->left_out[i]));
+                leat_terminal_name(scan->left_out.items[i]));
     for (size_t i = 0; i < result->n_skipped; i++) {
-        const size_t position = result->skipped[i].position;
-        leat_scan_place(scan, order ? order[position] : position, place, sizeof place);
+        leat_scan_place(scan, result->skipped[i].position, place, sizeof place);
         fprintf(stderr, "left out: %s%s\n", leat_terminal_name(place),
                 leat_terminal_name(result->skipped[i].text));
     }
-    if (scan->n_outside)
+    if (scan->outside.n)
         fprintf(stderr,
                 "left out: %zu file%s directly in %s, outside of any class folder: %s%s/%s\n",
-                scan->n_outside, scan->n_outside == 1 ? "" : "s", leat_terminal_name(folder),
-                scan->n_outside == 1 ? "" : "the first is ", leat_terminal_name(folder),
-                leat_terminal_name(scan->outside));
+                scan->outside.n, scan->outside.n == 1 ? "" : "s", leat_terminal_name(folder),
+                scan->outside.n == 1 ? "" : "the first is ", leat_terminal_name(folder),
+                leat_terminal_name(scan->outside.items[0]));
     if (n_empty)
         fprintf(stderr, "%zu of %zu classes %s no image: %s%s (label %zu)\n", n_empty,
                 scan->n_classes, n_empty == 1 ? "has" : "have", n_empty == 1 ? "" : "the first is ",
@@ -96,57 +90,26 @@ static void left_out_print(const leat_scan *scan, const uint32_t *order,
 struct convert {
     const leat_convert *o;
     leat_scan scan;
-    uint32_t *order;
+    uint64_t digest; /* of what all bytes depend on, except the contents of the files */
     leat_shards_result result;
-    char *labels; /* name of the label map */
+    char *labels; /* name of the label map; NULL: none */
     leat_file_set set;
     double seconds;
 };
 
-static int32_t n_shards_of(const struct convert *c)
-{
-    return c->o->n_shards < 0 ? 1 : c->o->n_shards;
-}
-
 /* Fisher–Yates: every order is equally likely. */
-static int shuffle(struct convert *c, leat_error *err)
+static int shuffle(leat_scan *scan, uint64_t seed, leat_error *err)
 {
-    if (c->scan.n_files > UINT32_MAX)
+    if (scan->n_files > UINT32_MAX)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "more than %u files", UINT32_MAX);
-    const uint32_t n = (uint32_t)c->scan.n_files;
-    c->order = malloc(n * sizeof *c->order);
-    if (!c->order)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory to shuffle %u files", n);
-    leat_rng rng = leat_rng_make(c->o->seed, 0, 0, 0);
-    for (uint32_t i = 0; i < n; i++) {
+    leat_rng rng = leat_rng_make(seed, 0, 0, 0);
+    for (uint32_t i = 0; i < scan->n_files; i++) {
         const uint32_t j = leat_rng_below(&rng, i + 1);
-        c->order[i] = c->order[j];
-        c->order[j] = i;
+        const leat_scan_file file = scan->files[i];
+        scan->files[i] = scan->files[j];
+        scan->files[j] = file;
     }
     return LEAT_OK;
-}
-
-/* Of several parts the first one has it. */
-static int write_labels(struct convert *c, leat_error *err)
-{
-    if (!c->scan.n_classes || c->o->part.number > 1)
-        return LEAT_OK;
-    c->labels = leat_files_text("%s-labels.txt", c->o->prefix);
-    if (!c->labels)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    return leat_file_set_write_labels(&c->set, (const char *const *)c->scan.classes,
-                                      c->scan.n_classes, err);
-}
-
-/* The files of this part, or all. */
-static size_t n_files_of(const struct convert *c)
-{
-    const size_t n = c->scan.n_files, n_shards = (size_t)n_shards_of(c);
-    size_t sum = 0;
-    for (size_t i = 0; i < n_shards; i++)
-        sum +=
-            leat_convert_part_has(c->o->part, (int32_t)i) ? n / n_shards + (i < n % n_shards) : 0;
-    return sum;
 }
 
 static void add_bytes(XXH3_state_t *state, const void *bytes, size_t n)
@@ -156,19 +119,19 @@ static void add_bytes(XXH3_state_t *state, const void *bytes, size_t n)
     XXH3_64bits_update(state, n ? bytes : "", n);
 }
 
-/* Of what the bytes of all shards depend on, except the contents of the files. */
-static int digest_of(const struct convert *c, uint64_t *out, leat_error *err)
+/* Before files are shuffled. */
+static int make_digest(struct convert *c, leat_error *err)
 {
     const leat_convert *const o = c->o;
     const uint64_t numbers[] = {
-        (uint64_t)n_shards_of(c),  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
+        (uint64_t)o->n_shards,     o->is_shuffled,   o->is_shuffled ? o->seed : 0,
         (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad,
         o->skip_bad && o->verify /* which files are left out */
     };
     const char *const version = leat_version();
     XXH3_state_t *const state = XXH3_createState();
     if (!state)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     XXH3_64bits_reset(state);
     add_bytes(state, version, strlen(version));
     add_bytes(state, numbers, sizeof numbers);
@@ -181,64 +144,29 @@ static int digest_of(const struct convert *c, uint64_t *out, leat_error *err)
         add_bytes(state, &label.place, sizeof label.place);
         add_bytes(state, text, text ? strlen(text) : 0);
     }
-    *out = XXH3_64bits_digest(state);
+    c->digest = XXH3_64bits_digest(state);
     XXH3_freeState(state);
     return LEAT_OK;
-}
-
-/* The files of this part wait for those of the others. */
-static int keep_part(struct convert *c, leat_error *err)
-{
-    leat_convert_part_about about = { .part = c->o->part,
-                                      .n_shards = n_shards_of(c),
-                                      .n_files = c->scan.n_files,
-                                      .n_classes = c->scan.n_classes,
-                                      .records = c->result.images,
-                                      .is_images = true };
-    const int rc = digest_of(c, &about.digest, err);
-    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, &c->result.manifest, err);
-}
-
-static int32_t threads_of(const leat_convert *o)
-{
-    if (o->threads < 0)
-        return (int32_t)leat_host_cores() * 4; /* threads mostly wait for the disk */
-    return o->threads > 0 ? (int32_t)o->threads : 1;
 }
 
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "convert", "images", n_files_of(c), c->o->progress);
-    const leat_shards_options shards = {
-        .how = c->o,
-        .scan = &c->scan,
-        .order = c->order,
-        .set = &c->set,
-        .n_shards = n_shards_of(c),
-        .threads = threads_of(c->o),
-        .progress = &progress,
-    };
-    int rc = write_labels(c, err);
+    leat_progress_init(&progress, "convert", "images", leat_convert_part_own(c->o, c->scan.n_files),
+                       c->o->progress);
+    int rc = leat_file_set_write_labels(&c->set, c->o->part, (const char *const *)c->scan.classes,
+                                        c->scan.n_classes, &c->labels, err);
     if (rc == LEAT_OK)
-        rc = leat_shards_write(&shards, &c->result, err);
+        rc = leat_shards_write(c->o, &c->scan, &c->set, &progress, &c->result, err);
     leat_progress_fini(&progress);
-    if (rc < 0 || c->o->part.of)
-        return rc < 0 ? rc : keep_part(c, err);
-    if ((rc = leat_set_manifest_write_of(&c->result.manifest, &c->set, err)) < 0 ||
-        (rc = leat_file_set_commit(&c->set, err)) < 0)
-        return rc;
-    return leat_shard_names_index(c->o->prefix, n_shards_of(c), err);
-}
-
-static int write_locked(struct convert *c, leat_error *err)
-{
-    int rc = leat_file_set_open(&c->set, c->o->prefix, c->o->part, err);
-    if (rc == LEAT_OK &&
-        (rc = leat_shard_names_check(c->o->prefix, n_shards_of(c), err)) == LEAT_OK)
-        rc = write_all(c, err);
-    leat_file_set_close(&c->set);
-    return rc;
+    const leat_convert_part_about about = { .part = c->o->part,
+                                            .n_shards = c->o->n_shards,
+                                            .digest = c->digest,
+                                            .n_files = c->scan.n_files,
+                                            .n_classes = c->scan.n_classes,
+                                            .records = c->result.images,
+                                            .is_images = true };
+    return rc < 0 ? rc : leat_convert_part_commit(&c->set, &about, &c->result.manifest, err);
 }
 
 static int convert(struct convert *c, leat_error *err)
@@ -246,20 +174,21 @@ static int convert(struct convert *c, leat_error *err)
     const int64_t start = leat_host_now_ns();
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(c->o->prefix, n_shards_of(c), c->o->inputs, 1, err)) < 0)
+        (rc = leat_shard_names_check_apart(c->o, c->o->inputs, 1, err)) < 0 ||
+        (rc = leat_convert_part_check(c->o, err)) < 0)
         return rc;
-    if ((rc = leat_convert_part_check(c->o->part, n_shards_of(c), err)) < 0)
-        return rc;
-    if ((size_t)n_shards_of(c) > c->scan.n_files)
+    if ((size_t)c->o->n_shards > c->scan.n_files)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
-                         n_shards_of(c), c->scan.n_files);
-    if ((c->o->is_shuffled && (rc = shuffle(c, err)) < 0) ||
-        (rc = leat_files_make_parents(c->o->prefix, err)) < 0 ||
-        (rc = leat_shard_names_check_length(c->o->prefix, n_shards_of(c), err)) < 0 ||
-        (rc = write_locked(c, err)) < 0)
+                         c->o->n_shards, c->scan.n_files);
+    if ((rc = make_digest(c, err)) < 0 ||
+        (c->o->is_shuffled && (rc = shuffle(&c->scan, c->o->seed, err)) < 0))
         return rc;
+    rc = leat_shard_names_lock(&c->set, c->o, err);
+    if (rc == LEAT_OK)
+        rc = write_all(c, err);
+    leat_file_set_close(&c->set);
     c->seconds = (double)(leat_host_now_ns() - start) * 1e-9;
-    return LEAT_OK;
+    return rc;
 }
 
 static void add_jpeg(json_t *report, const struct convert *c)
@@ -287,16 +216,14 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->result.threads);
-    leat_shard_names_add(json, c->o->prefix, n_shards_of(c), c->o->part);
-    leat_json_text(json, "labels", c->labels);
+    leat_shard_names_add(json, c->o, c->labels);
     json_t *skipped = leat_json_list(json, "skipped");
-    for (size_t i = 0; i < c->scan.n_left_out; i++)
-        leat_json_append(skipped, c->scan.left_out[i]);
+    for (size_t i = 0; i < c->scan.left_out.n; i++)
+        leat_json_append(skipped, c->scan.left_out.items[i]);
     for (size_t i = 0; i < c->result.n_skipped; i++)
         leat_json_append(skipped, c->result.skipped[i].text);
-    leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
-    leat_json_int(json, "empty_classes",
-                  (int64_t)left_out_classes(&c->scan, c->order, &c->result, &first));
+    leat_json_int(json, "outside", (int64_t)c->scan.outside.n);
+    leat_json_int(json, "empty_classes", (int64_t)left_out_classes(&c->scan, &c->result, &first));
     if (c->o->restart_mcus)
         add_jpeg(json, c);
     return leat_json_write(json, c->o->json, err);
@@ -320,15 +247,13 @@ static void print_jpeg(const struct convert *c)
 
 static void print_summary(const struct convert *c)
 {
-    const int n_shards = leat_convert_part_size(c->o->part, n_shards_of(c));
     printf("%s image%s", leat_figure_count(c->result.images).text,
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
-    printf(", %s, in %d file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
-           n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
-           leat_shard_name_end(n_shards_of(c)).text);
-    printf("%.2f s, %s images/s, %d thread%s", c->seconds,
+    printf(", ");
+    leat_shard_names_print(c->o, c->result.bytes_out);
+    printf("\n%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_rate((double)c->result.images / c->seconds).text, c->result.threads,
            c->result.threads == 1 ? "" : "s");
     if (c->labels)
@@ -336,7 +261,7 @@ static void print_summary(const struct convert *c)
     putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);
-    leat_convert_part_print(c->o->part, c->o->prefix);
+    leat_convert_part_print(c->o);
 }
 
 int leat_convert_images_run(const leat_convert *o, leat_error *err)
@@ -345,14 +270,13 @@ int leat_convert_images_run(const leat_convert *o, leat_error *err)
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;
-    left_out_print(&c.scan, c.order, &c.result);
+    left_out_print(&c.scan, &c.result);
     if (!leat_json_to_stdout(o->json))
         print_summary(&c);
     rc = write_json(&c, err);
 fail:
     leat_shards_result_close(&c.result);
     leat_scan_close(&c.scan);
-    free(c.order);
     free(c.labels);
     return rc;
 }

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include "file_set.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * convert_part.c: a conversion in parts: what each part says of itself, and how all get their names (file_set.h). */
+#include "convert.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "formats/pattern.h"
 #include "formats/shard_set.h"
 #include "print/terminal.h"
 
@@ -35,46 +36,67 @@ int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error
     return LEAT_OK;
 }
 
-int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err)
+uint64_t leat_convert_part_own(const leat_convert *how, uint64_t total)
 {
-    return n_shards >= part.of ? LEAT_OK
-                               : leat_fail(err, LEAT_E_ARGUMENT,
-                                           "--part %d/%d of %d shards: give at least --shards %d",
-                                           part.number, part.of, n_shards, part.of);
+    uint64_t n = 0;
+    for (int32_t i = 0; i < how->n_shards; i++)
+        if (leat_convert_part_has(how->part, i))
+            n += leat_convert_part_share(total, how->n_shards, i);
+    return n;
 }
 
-void leat_convert_part_print(leat_convert_part part, const char *prefix)
+int leat_convert_part_check(const leat_convert *how, leat_error *err)
 {
-    if (part.of)
+    const leat_convert_part part = how->part;
+    return how->n_shards >= part.of
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_ARGUMENT,
+                           "--part %d/%d of %d shards: give at least --shards %d", part.number,
+                           part.of, how->n_shards, part.of);
+}
+
+void leat_convert_part_print(const leat_convert *how)
+{
+    if (how->part.of)
         printf("part %d of %d; when all are there, `leat convert finish -o %s` gives them their "
                "names\n",
-               part.number, part.of, leat_terminal_name(prefix));
+               how->part.number, how->part.of, leat_terminal_name(how->prefix));
 }
 
 static int write_about(const leat_file_set *set, const char *name,
                        const leat_convert_part_about *about, leat_error *err)
 {
-    char *const path = leat_file_set_part(set, name);
+    char *const path = leat_file_set_inside(set, name);
     char text[256];
     const int n = snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
                            about->n_shards, about->digest, about->n_files, about->n_classes,
                            about->is_images ? "images" : "records", about->records, about->total);
-    const int rc = path ? leat_files_write(path, text, (size_t)n, err)
-                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = path ? leat_files_write(path, text, (size_t)n, err) : leat_files_no_memory(err);
     free(path);
     return rc;
 }
 
-int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           const leat_set_manifest *manifest, leat_error *err)
+static int keep_part(leat_file_set *set, const leat_convert_part_about *about,
+                     const leat_set_manifest *manifest, leat_error *err)
 {
-    char *const list = leat_file_set_part(set, MANIFEST);
-    int rc = list ? leat_set_manifest_write(manifest, list, err)
-                  : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    char *const list = leat_file_set_inside(set, MANIFEST);
+    int rc = list ? leat_set_manifest_write(manifest, list, err) : leat_files_no_memory(err);
     free(list);
     if (rc == LEAT_OK)
         rc = write_about(set, "about", about, err);
     return rc < 0 ? rc : leat_file_set_keep(set, err);
+}
+
+int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *about,
+                             const leat_set_manifest *manifest, leat_error *err)
+{
+    int rc;
+    if (about->part.of)
+        return keep_part(set, about, manifest, err);
+    if ((rc = leat_set_manifest_write_of(manifest, set, err)) < 0 ||
+        (rc = leat_file_set_commit(set, err)) < 0)
+        return rc;
+    return leat_shard_names_index(set->prefix, about->n_shards, err);
 }
 
 bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out)
@@ -108,33 +130,24 @@ bool leat_convert_part_read(const char *folder, const char *name, leat_convert_p
 static int count_parts(const char *prefix, int32_t *of, leat_error *err)
 {
     char *const hidden = leat_files_hidden(prefix, ".part-");
-    char *const literal = hidden ? leat_pattern_escape(hidden) : NULL;
-    char *const pattern = literal ? leat_files_text("%s*-of-*", literal) : NULL;
     glob_t found = { 0 };
-    leat_format_error why;
-    int rc = !pattern ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
-             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
-                                                               : LEAT_OK;
+    int rc = hidden ? leat_file_set_glob(hidden, "*-of-*", &found, err) : leat_files_no_memory(err);
     *of = 0;
-    if (rc == LEAT_OK)
-        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
-            const char *const name = found.gl_pathv[i] + strlen(hidden);
-            int number, n, end = 0;
-            if (sscanf(name, "%d-of-%d%n", &number, &n, &end) != 2 || name[end] || number < 1 ||
-                number > n || n > LEAT_FILE_SET_PARTS)
-                continue;
-            if (*of && n != *of)
-                rc =
-                    leat_fail(err, LEAT_E_DATA,
-                              "%s: there are parts of %d and of %d (%s); remove those that are not "
-                              "wanted",
-                              prefix, (int)*of, n, found.gl_pathv[i]);
-            *of = n;
-        }
+    for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
+        const char *const name = found.gl_pathv[i] + strlen(hidden);
+        int number, n, end = 0;
+        if (sscanf(name, "%d-of-%d%n", &number, &n, &end) != 2 || name[end] || number < 1 ||
+            number > n || n > LEAT_FILE_SET_PARTS)
+            continue;
+        if (*of && n != *of)
+            rc = leat_fail(err, LEAT_E_DATA,
+                           "%s: there are parts of %d and of %d (%s); remove those that are not "
+                           "wanted",
+                           prefix, (int)*of, n, found.gl_pathv[i]);
+        *of = n;
+    }
     globfree(&found);
     free(hidden);
-    free(literal);
-    free(pattern);
     return rc;
 }
 
@@ -142,15 +155,16 @@ static int count_parts(const char *prefix, int32_t *of, leat_error *err)
 static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about,
                        bool or_named)
 {
-    bool all = true;
+    char *const start = leat_files_text("%s/%s", folder, leat_files_base_name(prefix));
+    bool all = start;
     for (int32_t i = about->part.number - 1; all && i < about->n_shards; i += about->part.of) {
-        char *const name = leat_shard_name(prefix, i, about->n_shards);
-        char *const path =
-            name ? leat_files_text("%s/%s", folder, leat_files_base_name(name)) : NULL;
-        all = path && (access(path, F_OK) == 0 || (or_named && access(name, F_OK) == 0));
-        free(name);
+        char *const path = leat_shard_name(start, i, about->n_shards);
+        char *const name = or_named ? leat_shard_name(prefix, i, about->n_shards) : NULL;
+        all = (path && access(path, F_OK) == 0) || (name && access(name, F_OK) == 0);
         free(path);
+        free(name);
     }
+    free(start);
     return all;
 }
 
@@ -265,8 +279,8 @@ static int take_manifest(const leat_file_set *part, leat_manifest_shard *shards,
                          int32_t n_shards, int32_t of, leat_manifest *list, leat_error *err)
 {
     leat_format_error why;
-    char *const path = leat_file_set_part(part, MANIFEST);
-    int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    char *const path = leat_file_set_inside(part, MANIFEST);
+    int rc = path ? LEAT_OK : leat_files_no_memory(err);
     if (path && access(path, F_OK) < 0 && errno == ENOENT)
         rc = leat_fail(err, LEAT_E_DATA,
                        "%s is missing, as in a part that an older leat has written: run `leat "
@@ -292,7 +306,7 @@ static int merge_manifests(leat_file_set *set, int32_t n_shards, leat_error *err
     const int32_t of = set->n_parts;
     leat_set_manifest all = { calloc((size_t)n_shards, sizeof *all.shards), (size_t)n_shards };
     leat_manifest *const lists = calloc((size_t)of, sizeof *lists);
-    int rc = all.shards && lists ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = all.shards && lists ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; i < of && rc == LEAT_OK; i++)
         rc = take_manifest(&set->parts[i], all.shards, i, n_shards, of, &lists[i], err);
     if (rc == LEAT_OK)

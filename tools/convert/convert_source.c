@@ -11,13 +11,11 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
-#include "formats/figure.h"
 #include "formats/pattern.h"
 #include "host.h"
 #include "leat/api.h"
 #include "paths.h"
 #include "print/json.h"
-#include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
 
@@ -94,7 +92,11 @@ static char *source_text(const leat_convert *c)
     return leat_files_close_text(to, &text);
 }
 
-#define COMMAND_LINE "command line" /* in messages, where a config has the name of its file */
+/* In messages: where a value is from. */
+static const char *origin_of(const leat_convert *c)
+{
+    return is_config(c) ? c->inputs[0] : "command line";
+}
 
 static int open_config(const leat_convert *c, leat_config **out, leat_error *err)
 {
@@ -102,8 +104,8 @@ static int open_config(const leat_convert *c, leat_config **out, leat_error *err
         return leat_config_load(c->inputs[0], out, err);
     char *const text = source_text(c);
     if (!text)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const int rc = leat_config_parse(text, COMMAND_LINE, out, err);
+        return leat_files_no_memory(err);
+    const int rc = leat_config_parse(text, origin_of(c), out, err);
     free(text);
     return rc;
 }
@@ -152,9 +154,9 @@ static int check_apart(struct job *job, const leat_config *config, leat_error *e
 {
     leat_paths files = { 0 };
     find_sources(config, "source", &files);
-    const int rc = leat_shard_names_check_apart(job->shards.prefix, job->shards.n_shards,
-                                                (const char *const *)files.items, files.n, err);
-    job->shards.n_files = files.n;
+    const int rc =
+        leat_shard_names_check_apart(job->c, (const char *const *)files.items, files.n, err);
+    job->shards.about.n_files = files.n;
     leat_paths_close(&files);
     return rc;
 }
@@ -163,7 +165,7 @@ static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
     char shuffle[100] = "", pipeline[200];
-    const char *const origin = is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE;
+    const char *const origin = origin_of(job->c);
     int rc;
     if (job->c->is_shuffled)
         snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %llu}}, ",
@@ -203,7 +205,7 @@ static int open_numbers(struct job *job, leat_error *err)
         n += leat_shape_elements(&leat_plan_tensor(job->plan, t)->shape);
     job->builder = leat_example_builder_open();
     job->numbers = calloc((size_t)n, sizeof *job->numbers);
-    return job->builder && job->numbers ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    return job->builder && job->numbers ? LEAT_OK : leat_files_no_memory(err);
 }
 
 /* Adds a row of a tensor. *numbers: room for its values, and moves behind them. */
@@ -278,11 +280,12 @@ static int write_records(struct job *job, int64_t from, int64_t to, leat_error *
 static int write_all(struct job *job, leat_error *err)
 {
     leat_record_shards *const s = &job->shards;
+    const int32_t n_shards = job->c->n_shards;
     int rc = LEAT_OK;
-    if (!s->part.of)
+    if (!job->c->part.of)
         return write_records(job, 0, INT64_MAX, err);
-    for (int64_t at = 0, n; s->n_written < s->n_shards && rc == LEAT_OK; at += n) {
-        n = (int64_t)leat_record_shards_share(s, s->n_written);
+    for (int64_t at = 0, n; s->n_written < n_shards && rc == LEAT_OK; at += n) {
+        n = (int64_t)leat_convert_part_share(s->about.total, n_shards, s->n_written);
         rc = leat_record_shards_next(s, (uint64_t)n, err);
         if (rc == LEAT_OK && s->writer)
             rc = write_records(job, at, at + n, err);
@@ -315,7 +318,7 @@ static int label(struct job *job, leat_error *err)
     const int32_t n = leat_plan_n_classes(job->plan, label_of(job->plan));
     const char **const names = calloc((size_t)n + 1, sizeof *names);
     if (!names)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     for (int32_t i = 0; i < n; i++)
         names[i] = leat_plan_class(job->plan, i);
     if (!n && leat_plan_class(job->plan, 0))
@@ -334,20 +337,19 @@ static int check_unchanged(const struct job *job, leat_error *err)
                ? LEAT_OK
                : leat_fail(err, LEAT_E_DATA,
                            "%s: a file of the source was changed while it was read: convert again",
-                           is_config(job->c) ? job->c->inputs[0] : COMMAND_LINE);
+                           origin_of(job->c));
 }
 
 static int convert(struct job *job, leat_error *err)
 {
-    if (job->shards.total < (uint64_t)job->shards.n_shards)
+    if (job->shards.about.total < (uint64_t)job->c->n_shards)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                         job->shards.n_shards, (unsigned long long)job->shards.total);
-    int rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err);
-    job->shards.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
-                                              leat_plan_get_info(job->plan)->digest);
+                         job->c->n_shards, (unsigned long long)job->shards.about.total);
+    int rc = leat_convert_part_check(job->c, err);
+    job->shards.about.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
+                                                    leat_plan_get_info(job->plan)->digest);
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
-        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, err)) < 0)
         return rc;
@@ -413,40 +415,27 @@ static void print_config(const struct job *job)
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    const leat_record_shards *const s = &job->shards;
-    const int n_shards = leat_convert_part_size(s->part, s->n_shards);
     if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s, %s, in %d file%s %s-*%s", leat_figure_count(s->records).text,
-               s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, n_shards,
-               n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
-               leat_shard_name_end(s->n_shards).text);
-        leat_record_shards_print_labels(s);
-        leat_convert_part_print(s->part, s->prefix);
-        if (!s->part.of)
+        leat_record_shards_print(&job->shards, "");
+        if (!job->c->part.of)
             print_config(job);
     }
     json_t *json = leat_json_open("convert");
-    leat_json_int(json, "records", (int64_t)s->records);
-    leat_json_int(json, "bytes_out", (int64_t)s->bytes);
-    leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, s->prefix, s->n_shards, s->part);
-    leat_json_text(json, "labels", s->labels);
+    leat_json_int(json, "records", (int64_t)job->shards.about.records);
+    leat_record_shards_add(&job->shards, json, seconds);
     return leat_json_write(json, job->c->json, err);
 }
 
 int leat_convert_source_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    struct job job = { .c = how };
-    job.shards.prefix = how->prefix;
-    job.shards.part = how->part;
-    job.shards.n_shards = how->n_shards < 0 ? 1 : how->n_shards;
+    struct job job = { .c = how, .shards.how = how };
     job.shards.progress = &job.progress;
     int rc = open_plan(&job, err);
     if (rc == LEAT_OK) {
-        job.shards.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
-        leat_progress_init(&job.progress, "convert", "records", leat_record_shards_own(&job.shards),
-                           how->progress);
+        job.shards.about.total = (uint64_t)leat_plan_get_info(job.plan)->n_samples;
+        leat_progress_init(&job.progress, "convert", "records",
+                           leat_convert_part_own(how, job.shards.about.total), how->progress);
         rc = convert(&job, err);
         leat_progress_fini(&job.progress);
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * convert_tfrecord.c: copies the records of TFRecord files into other shards. */
 #include "convert.h"
 
 #include <fcntl.h>
@@ -18,11 +20,11 @@
 #include "paths.h"
 #include "print/json.h"
 #include "print/progress.h"
-#include "print/terminal.h"
 #include "signals.h"
 
 struct job {
-    const leat_convert *c;
+    leat_convert how; /* n_shards: as many as there are files, if the command line says none */
+    bool each;        /* a file is a shard */
     leat_paths files;
     uint64_t *counts;  /* records of each, where they are needed */
     uint64_t bytes_in; /* of files that were read whole */
@@ -53,7 +55,7 @@ static int take_file(struct job *job, size_t file, unsigned flags, leat_error *e
     int rc = LEAT_OK, read = LEAT_FORMAT_OK;
     while (rc == LEAT_OK && (read = leat_tfrecord_reader_next(reader, &record, &size, &why)) == 0) {
         if (flags)
-            job->shards.total++;
+            job->shards.about.total++;
         else if ((rc = check_count(job, file, n < counted, err)) == LEAT_OK)
             rc = leat_record_shards_write(&job->shards, record, size, err);
         n++;
@@ -74,15 +76,15 @@ static int count_records(struct job *job, leat_error *err)
     int rc = LEAT_OK;
     job->counts = calloc(job->files.n, sizeof *job->counts);
     if (!job->counts)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
-        const uint64_t before = job->shards.total;
+        const uint64_t before = job->shards.about.total;
         rc = take_file(job, i, LEAT_TFRECORD_LENGTHS_ONLY, err);
-        job->counts[i] = job->shards.total - before;
+        job->counts[i] = job->shards.about.total - before;
     }
-    if (rc == LEAT_OK && job->shards.total < (uint64_t)job->shards.n_shards)
+    if (rc == LEAT_OK && job->shards.about.total < (uint64_t)job->how.n_shards)
         rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                       job->shards.n_shards, (unsigned long long)job->shards.total);
+                       job->how.n_shards, (unsigned long long)job->shards.about.total);
     return rc;
 }
 
@@ -114,8 +116,7 @@ static int write_each(struct job *job, leat_error *err)
 /* The shards depend on the files, their order and number, and on whether each file is one. */
 static uint64_t digest_files(const struct job *job)
 {
-    const bool each = job->c->n_shards < 0;
-    uint64_t digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), each);
+    uint64_t digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), job->each);
     for (size_t i = 0; i < job->files.n; i++) {
         struct stat status = { .st_size = 0 };
         const char *const path = job->files.items[i];
@@ -165,7 +166,7 @@ static int label(struct job *job, leat_error *err)
 
 static int convert(struct job *job, leat_error *err)
 {
-    int rc = leat_paths_expand(&job->files, job->c->inputs, job->c->n_inputs, true, err);
+    int rc = leat_paths_expand(&job->files, job->how.inputs, job->how.n_inputs, true, err);
     if (rc == LEAT_OK)
         rc = leat_paths_once(&job->files, err);
     if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
@@ -173,18 +174,16 @@ static int convert(struct job *job, leat_error *err)
                        LEAT_SHARD_NAMES_MOST);
     if (rc < 0)
         return rc;
-    const bool each = job->c->n_shards < 0;
-    job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
-    job->shards.digest = digest_files(job);
-    job->shards.n_files = job->files.n;
+    if (job->each)
+        job->how.n_shards = (int32_t)job->files.n;
+    job->shards.about.digest = digest_files(job);
+    job->shards.about.n_files = job->files.n;
     const uint64_t before = stamp_files(job);
-    if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
-        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
-        (rc = leat_shard_names_check_apart(job->c->prefix, job->shards.n_shards,
-                                           (const char *const *)job->files.items, job->files.n,
-                                           err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
-        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0 ||
+    if ((rc = leat_convert_part_check(&job->how, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(&job->how, (const char *const *)job->files.items,
+                                           job->files.n, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
+        (rc = job->each ? write_each(job, err) : write_shared(job, err)) < 0 ||
         (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
         (rc = check_unchanged(job, before, err)) < 0)
         return rc;
@@ -193,33 +192,24 @@ static int convert(struct job *job, leat_error *err)
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    const int n_shards = leat_convert_part_size(job->c->part, job->shards.n_shards);
-    if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s",
-               leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
-               job->files.n, job->files.n == 1 ? "" : "s",
-               leat_figure_bytes((double)job->bytes_in).text,
-               leat_figure_bytes((double)job->shards.bytes).text, n_shards,
-               n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
-               leat_shard_name_end(job->shards.n_shards).text);
-        leat_record_shards_print_labels(&job->shards);
-        leat_convert_part_print(job->c->part, job->c->prefix);
-    }
+    char of[64];
+    snprintf(of, sizeof of, " of %zu file%s (%s)", job->files.n, job->files.n == 1 ? "" : "s",
+             leat_figure_bytes((double)job->bytes_in).text);
+    if (!leat_json_to_stdout(job->how.json))
+        leat_record_shards_print(&job->shards, of);
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "files", (int64_t)job->files.n);
-    leat_json_int(json, "records", (int64_t)job->shards.records);
+    leat_json_int(json, "records", (int64_t)job->shards.about.records);
     leat_json_int(json, "bytes_in", (int64_t)job->bytes_in);
-    leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
-    leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
-    leat_json_text(json, "labels", job->shards.labels);
-    return leat_json_write(json, job->c->json, err);
+    leat_record_shards_add(&job->shards, json, seconds);
+    return leat_json_write(json, job->how.json, err);
 }
 
 int leat_convert_tfrecord_run(const leat_convert *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    struct job job = { .c = how, .shards = { .prefix = how->prefix, .part = how->part } };
+    struct job job = { .how = *how, .each = how->n_shards < 0 };
+    job.shards.how = &job.how;
     job.shards.progress = &job.progress;
     leat_progress_init(&job.progress, "convert", "records", 0, how->progress);
     int rc = convert(&job, err);

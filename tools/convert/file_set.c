@@ -26,21 +26,20 @@ static const char marker_text[] =
     "end:\n"
     "`leat convert finish -o PREFIX` goes on, or run the conversion again.\n";
 
+static const char labels_end[] = "-labels.txt";
+
 /* A file of a set. */
 struct file {
     char *name, *part, *old; /* its final path, where it is written, and where the old file goes */
     bool is_only_old;        /* the new set has none */
 };
 
+/* All of one set. */
 struct files {
     struct file *items;
     size_t n;
+    struct file labels; /* until it is the last item */
 };
-
-static int no_memory(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-}
 
 static bool exists(const char *path)
 {
@@ -48,15 +47,23 @@ static bool exists(const char *path)
     return path && lstat(path, &status) == 0;
 }
 
-/* FOLDER/NAME; free(). */
-static char *inside(const leat_file_set *set, const char *name)
+char *leat_file_set_inside(const leat_file_set *set, const char *name)
 {
     return leat_files_text("%s/%s", set->folder, name);
 }
 
-char *leat_file_set_part(const leat_file_set *set, const char *name)
+int leat_file_set_glob(const char *path, const char *pattern, glob_t *out, leat_error *err)
 {
-    return inside(set, leat_files_base_name(name));
+    leat_format_error why;
+    char *const literal = leat_pattern_escape(path);
+    char *const whole = literal ? leat_files_text("%s%s", literal, pattern) : NULL;
+    *out = (glob_t){ 0 };
+    const int rc = !whole                                       ? leat_files_no_memory(err)
+                   : leat_pattern_list(whole, 0, out, &why) < 0 ? leat_files_fail(err, &why)
+                                                                : LEAT_OK;
+    free(literal);
+    free(whole);
+    return rc;
 }
 
 /* Names that would be one in the file, where bytes have escapes: nobody could tell the classes apart. */
@@ -75,17 +82,18 @@ static int check_lines(const char *const *names, size_t n, leat_error *err)
     return LEAT_OK;
 }
 
-int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
-                               leat_error *err)
+int leat_file_set_write_labels(const leat_file_set *set, leat_convert_part part,
+                               const char *const *names, size_t n, char **labels, leat_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    if (!n)
+    *labels = NULL;
+    if (!n || part.number > 1)
         return LEAT_OK;
     FILE *const memory = open_memstream(&text, &size);
-    char *const labels = leat_files_text("%s-labels.txt", set->prefix);
-    char *const part = labels ? leat_file_set_part(set, labels) : NULL;
-    int rc = memory && part ? check_lines(names, n, err) : no_memory(err);
+    char *const path = leat_files_text("%s-labels.txt", set->start);
+    *labels = leat_files_text("%s-labels.txt", set->prefix);
+    int rc = memory && path && *labels ? check_lines(names, n, err) : leat_files_no_memory(err);
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) {
         fprintf(memory, "%s\n",
                 leat_utf8_is_harmless(names[i]) ? names[i] : leat_terminal_name(names[i]));
@@ -93,12 +101,11 @@ int leat_file_set_write_labels(const leat_file_set *set, const char *const *name
             rc = leat_fail(err, LEAT_E_DATA, "class %zu has a line break in its name", i);
     }
     if (!leat_files_close_text(memory, &text) && rc == LEAT_OK)
-        rc = no_memory(err);
+        rc = leat_files_no_memory(err);
     if (rc == LEAT_OK)
-        rc = leat_files_write(part, text, size, err);
+        rc = leat_files_write(path, text, size, err);
     free(text);
-    free(part);
-    free(labels);
+    free(path);
     return rc;
 }
 
@@ -187,6 +194,7 @@ static int take_lock(leat_file_set *set, leat_error *err)
 static void free_paths(leat_file_set *set)
 {
     free(set->folder);
+    free(set->start);
     free(set->lock_file);
     free(set->sign);
     free(set->old);
@@ -198,11 +206,13 @@ static int lock_folder(leat_file_set *set, const char *prefix, char *folder, lea
 {
     *set = (leat_file_set){ .prefix = prefix, .folder = folder };
     if (folder) {
-        set->lock_file = inside(set, "lock");
-        set->sign = inside(set, "unfinished");
-        set->old = inside(set, "old");
+        set->start = leat_file_set_inside(set, leat_files_base_name(prefix));
+        set->lock_file = leat_file_set_inside(set, "lock");
+        set->sign = leat_file_set_inside(set, "unfinished");
+        set->old = leat_file_set_inside(set, "old");
     }
-    const int rc = set->lock_file && set->sign && set->old ? take_lock(set, err) : no_memory(err);
+    const bool all = set->start && set->lock_file && set->sign && set->old;
+    const int rc = all ? take_lock(set, err) : leat_files_no_memory(err);
     if (rc < 0)
         free_paths(set);
     return rc;
@@ -224,7 +234,7 @@ static int lock_part(leat_file_set *set, const char *prefix, int32_t part, int32
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
 {
     set->parts = calloc((size_t)of, sizeof *set->parts);
-    int rc = set->parts ? LEAT_OK : no_memory(err);
+    int rc = set->parts ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; i < of && rc == LEAT_OK; i++) {
         leat_file_set *const part = &set->parts[set->n_parts];
         rc = lock_part(part, set->prefix, i + 1, of, err);
@@ -276,112 +286,84 @@ static int begin(leat_file_set *set, leat_error *err)
 
 /* --- the files ----------------------------------------------------------------------------------- */
 
+static void close_file(struct file *file)
+{
+    free(file->name);
+    free(file->part);
+    free(file->old);
+}
+
 static void close_files(struct files *files)
 {
-    for (size_t i = 0; i < files->n; i++) {
-        free(files->items[i].name);
-        free(files->items[i].part);
-        free(files->items[i].old);
-    }
+    for (size_t i = 0; i < files->n; i++)
+        close_file(&files->items[i]);
+    close_file(&files->labels);
     free(files->items);
 }
 
-/* False: out of memory. */
-static bool name_file(const leat_file_set *set, const char *part, struct file *file)
+/* The file PREFIX + end of the set. start: what it is written under is START + end. */
+static int name_file(const leat_file_set *set, const char *start, const char *end,
+                     struct file *file, leat_error *err)
 {
-    const char *const name = leat_files_base_name(part);
-    file->part = leat_files_text("%s", part);
-    file->old = leat_files_text("%s/old/%s", set->folder, name);
-    file->name = leat_files_text("%.*s%s", (int)(leat_files_base_name(set->prefix) - set->prefix),
-                                 set->prefix, name);
-    return file->part && file->old && file->name;
+    file->part = leat_files_text("%s%s", start, end);
+    file->old = leat_files_text("%s/%s%s", set->old, leat_files_base_name(set->prefix), end);
+    file->name = leat_files_text("%s%s", set->prefix, end);
+    return file->part && file->old && file->name ? LEAT_OK : leat_files_no_memory(err);
 }
 
 /* Adds the files of a folder that are written and have no name, in order. */
-static int list_folder(const leat_file_set *set, const char *folder, struct files *files,
+static int list_folder(const leat_file_set *set, const char *start, struct files *files,
                        leat_error *err)
 {
-    const char *const base = leat_files_base_name(set->prefix);
-    char *const whole = leat_files_text("%s/%s", folder, base);
-    char *const literal = whole ? leat_pattern_escape(whole) : NULL;
-    char *const pattern = literal ? leat_files_text("%s-*", literal) : NULL;
-    glob_t found = { 0 };
-    leat_format_error why;
-    int rc = !pattern                                          ? no_memory(err)
-             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
-                                                               : LEAT_OK;
+    glob_t found;
+    int rc = leat_file_set_glob(start, "-*", &found, err);
+    /* One more for the labels. */
     struct file *const items =
         realloc(files->items, (files->n + found.gl_pathc + 1) * sizeof *items);
     if (items)
         files->items = items;
-    for (size_t i = 0; items && i < found.gl_pathc; i++) {
-        items[files->n] = (struct file){ 0 };
-        if (!name_file(set, found.gl_pathv[i], &items[files->n++]))
-            rc = no_memory(err);
+    else
+        rc = leat_files_no_memory(err);
+    for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
+        const char *const end = found.gl_pathv[i] + strlen(start);
+        struct file *const file = strcmp(end, labels_end) ? &items[files->n++] : &files->labels;
+        *file = (struct file){ 0 };
+        rc = name_file(set, start, end, file, err);
     }
     globfree(&found);
-    free(whole);
-    free(literal);
-    free(pattern);
-    return items ? rc : no_memory(err);
+    return rc;
 }
 
 /* The labels get their name last. So while other files wait for theirs and no new labels do, the new set has none,
  * and those that have the name are of the old set. */
-static int put_labels_last(const leat_file_set *set, struct files *files, leat_error *err)
-{
-    char *const name = leat_files_text("%s-labels.txt", set->prefix);
-    struct file labels = { .is_only_old = true };
-    struct file *const items = name ? realloc(files->items, (files->n + 1) * sizeof *items) : NULL;
-    if (!items) {
-        free(name);
-        return no_memory(err);
-    }
-    files->items = items;
-    size_t i = 0;
-    while (i < files->n && strcmp(items[i].name, name) != 0)
-        i++;
-    char *const part = i < files->n ? NULL : leat_file_set_part(set, name);
-    const bool all = i < files->n || (part && name_file(set, part, &labels));
-    if (i < files->n) {
-        labels = items[i];
-        memmove(items + i, items + i + 1, (--files->n - i) * sizeof *items);
-    }
-    items[files->n++] = labels;
-    free(part);
-    free(name);
-    return all ? LEAT_OK : no_memory(err);
-}
-
 static int list_files(const leat_file_set *set, struct files *files, leat_error *err)
 {
-    int rc = list_folder(set, set->folder, files, err);
+    int rc = list_folder(set, set->start, files, err);
     for (int32_t i = 0; i < set->n_parts && rc == LEAT_OK; i++)
-        rc = list_folder(set, set->parts[i].folder, files, err);
-    return rc == LEAT_OK && files->n ? put_labels_last(set, files, err) : rc;
+        rc = list_folder(set, set->parts[i].start, files, err);
+    if (rc < 0 || (!files->n && !files->labels.name))
+        return rc;
+    if (!files->labels.name) {
+        files->labels.is_only_old = true;
+        rc = name_file(set, set->start, labels_end, &files->labels, err);
+    }
+    files->items[files->n++] = files->labels;
+    files->labels = (struct file){ 0 };
+    return rc;
 }
 
 int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
 {
-    char *const literal = leat_pattern_escape(prefix);
-    char *const pattern = literal ? leat_files_text("%s-[0-9]*-of-*.tfrecord", literal) : NULL;
-    glob_t found = { 0 };
-    leat_format_error why;
-    int rc = !pattern                                          ? no_memory(err)
-             : leat_pattern_list(pattern, 0, &found, &why) < 0 ? leat_files_fail(err, &why)
-                                                               : LEAT_OK;
-    if (rc == LEAT_OK)
-        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
-            if (leat_shard_set_prefix(found.gl_pathv[i]) == strlen(prefix) &&
-                !strstr(found.gl_pathv[i] + strlen(prefix), end))
-                rc =
-                    leat_fail(err, LEAT_E_DATA,
-                              "%s belongs to a set with another number of shards, and "
-                              "%s-*.tfrecord would mix the two; remove it or choose another PREFIX",
-                              found.gl_pathv[i], prefix);
+    glob_t found;
+    int rc = leat_file_set_glob(prefix, "-[0-9]*-of-*.tfrecord", &found, err);
+    for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
+        if (leat_shard_set_prefix(found.gl_pathv[i]) == strlen(prefix) &&
+            !strstr(found.gl_pathv[i] + strlen(prefix), end))
+            rc = leat_fail(err, LEAT_E_DATA,
+                           "%s belongs to a set with another number of shards, and "
+                           "%s-*.tfrecord would mix the two; remove it or choose another PREFIX",
+                           found.gl_pathv[i], prefix);
     globfree(&found);
-    free(literal);
-    free(pattern);
     return rc;
 }
 
@@ -511,9 +493,9 @@ static void say_kept(const leat_file_set *set, leat_error *err)
 /* Locks the parts that the files are in, if any, and lists the files. After an error they stay as they are. */
 static int find_files(leat_file_set *set, struct files *files, const char *marker, leat_error *err)
 {
-    char *const parts = inside(set, "parts");
+    char *const parts = leat_file_set_inside(set, "parts");
     leat_convert_part_about whole;
-    int rc = parts && marker ? LEAT_OK : no_memory(err);
+    int rc = parts && marker ? LEAT_OK : leat_files_no_memory(err);
     const bool in_parts = exists(parts);
     if (in_parts && !leat_convert_part_read(set->folder, "parts", &whole))
         rc =

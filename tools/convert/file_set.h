@@ -19,6 +19,7 @@
 #ifndef LEAT_FILE_SET_H
 #define LEAT_FILE_SET_H
 
+#include <glob.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,10 +40,13 @@ typedef struct leat_convert_part {
     int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
 } leat_convert_part;
 
+typedef struct leat_convert leat_convert; /* convert.h: what the command line says */
+
 typedef struct leat_file_set leat_file_set;
 struct leat_file_set {
     const char *prefix;
     char *folder;                 /* NULL: not open */
+    char *start;                  /* FOLDER/NAME: files PREFIX-… are written as START-… */
     char *lock_file, *sign, *old; /* FOLDER/lock, FOLDER/unfinished, FOLDER/old */
     int lock;
     leat_file_set *parts; /* whose files get names together; locked */
@@ -63,6 +67,8 @@ struct leat_file_set {
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err);
 
+/* leat_pattern_list() of a pattern behind a path that is none. */
+int leat_file_set_glob(const char *path, const char *pattern, glob_t *out, leat_error *err);
 /* The path of the folder of a part; free(). NULL: out of memory. */
 char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of);
 /* All files are complete and on disk: close() leaves them. */
@@ -71,14 +77,16 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err);
  * being written. */
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err);
 
-/* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0: writes none. Whatever is written, the one of
- * the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would be
- * one line; LEAT_E_IO; LEAT_E_NOMEM. */
-int leat_file_set_write_labels(const leat_file_set *set, const char *const *names, size_t n,
-                               leat_error *err);
+/* Writes PREFIX-labels.txt: the names of the classes, a line each. n 0, or a part other than the first: writes none.
+ * Whatever is written, the one of the old set goes with the old set. LEAT_E_DATA: a name has a line break, or two would
+ * be one line; LEAT_E_IO; LEAT_E_NOMEM.
+ *
+ * labels   receives its name, free() it; NULL: none is written */
+int leat_file_set_write_labels(const leat_file_set *set, leat_convert_part part,
+                               const char *const *names, size_t n, char **labels, leat_error *err);
 
-/* The path to write a file PREFIX-… under; free(). NULL: out of memory. */
-char *leat_file_set_part(const leat_file_set *set, const char *name);
+/* FOLDER/NAME; free(). NULL: out of memory. */
+char *leat_file_set_inside(const leat_file_set *set, const char *name);
 
 /* An error of a file that is being written, with its final name in place of its path. */
 int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_format_error *from);
@@ -129,15 +137,17 @@ static inline bool leat_convert_part_has(leat_convert_part part, int32_t shard)
 {
     return !part.of || shard % part.of == part.number - 1;
 }
-/* Its number of shards. */
-static inline int32_t leat_convert_part_size(leat_convert_part part, int32_t n_shards)
+/* Of `total` things those of a shard, where shards have equal shares: numbers differ by at most one. */
+static inline uint64_t leat_convert_part_share(uint64_t total, int32_t n_shards, int32_t shard)
 {
-    return part.of ? (n_shards - part.number + part.of) / part.of : n_shards;
+    return total / (uint64_t)n_shards + ((uint64_t)shard < total % (uint64_t)n_shards);
 }
+/* The same of all shards of the part. */
+uint64_t leat_convert_part_own(const leat_convert *how, uint64_t total);
 /* Refuses more parts than shards. Returns LEAT_OK or LEAT_E_ARGUMENT. */
-int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err);
+int leat_convert_part_check(const leat_convert *how, leat_error *err);
 /* Says how to go on after a part; without parts nothing. */
-void leat_convert_part_print(leat_convert_part part, const char *prefix);
+void leat_convert_part_print(const leat_convert *how);
 
 /* What all parts must agree in, and what this one has. */
 typedef struct leat_convert_part_about {
@@ -150,9 +160,10 @@ typedef struct leat_convert_part_about {
     bool is_images;   /* not copies of other records */
 } leat_convert_part_about;
 
-/* The files of a part are complete: keeps them with this description and their manifest. */
-int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           const leat_set_manifest *manifest, leat_error *err);
+/* All files are written: gives them and the manifest their names, and makes the indexes. Those of a part are kept with
+ * this description and their manifest. */
+int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *about,
+                             const leat_set_manifest *manifest, leat_error *err);
 
 /* Reads such a description, FOLDER/NAME. False: there is none, or the files of the folder are not complete. */
 bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out);
@@ -185,12 +196,14 @@ typedef struct leat_shard_name_ending {
 } leat_shard_name_ending;
 leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
-/* Adds `part` and `parts`, 1 and 1 without parts, and `shards`: the names of those of the part. */
-void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part);
+/* Adds `part` and `parts`, 1 and 1 without parts, `shards`: the names of those of the part, and `labels`. */
+void leat_shard_names_add(json_t *object, const leat_convert *how, const char *labels);
+/* Prints what was written: "1.2 MB, in 8 files PREFIX-*-of-00008.tfrecord" */
+void leat_shard_names_print(const leat_convert *how, uint64_t bytes);
 
-/* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
-int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
+/* Makes missing folders, checks that the longest name is not too long, opens the set, and checks the names that are there:
+ * leat_shard_names_check(). leat_file_set_close() it, also after an error. */
+int leat_shard_names_lock(leat_file_set *set, const leat_convert *how, leat_error *err);
 /* Whether there are shards of another number: PREFIX-* would read them together with the new ones; or a manifest or
  * labels that are no files of a set. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
@@ -201,25 +214,21 @@ int leat_shard_names_check_json(const char *prefix, const char *json, leat_error
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
 /* Refuses inputs that are files of the set, by whatever names: they would be lost. LEAT_E_ARGUMENT or LEAT_E_NOMEM. */
-int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
-                                 size_t n, leat_error *err);
+int leat_shard_names_check_apart(const leat_convert *how, const char *const *inputs, size_t n,
+                                 leat_error *err);
 
 /* Writes records to the files of a set, one after the other. convert_tfrecord.c and
  * convert_source.c use it. */
 
 typedef struct leat_record_shards {
-    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;
-    leat_convert_part part; /* only its shards are written */
-    uint64_t digest;        /* of a part: what the bytes of all shards depend on */
-    uint64_t n_files;       /* … and the number of its input files */
-    uint64_t total;         /* records of all shards, in shares of equal size */
-    uint64_t records;       /* written */
-    uint64_t bytes;         /* of the files that are complete */
+    const leat_convert *how; /* of its n_shards only those of its part are written */
+    /* `digest` and `n_files` are for parts; `total` records are shared by all shards; `records` are written. */
+    leat_convert_part_about about;
+    uint64_t bytes; /* of the files that are complete */
     leat_progress *progress;
-    char **names;                 /* of all shards */
     int32_t n_written;            /* shards that are complete, in progress, or of another part */
     leat_tfrecord_writer *writer; /* NULL: the shard is of another part */
+    char *path;                   /* of `writer` */
     uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
     char *labels;  /* PREFIX-labels.txt; NULL: the classes have no names */
     leat_file_set set;
@@ -227,11 +236,9 @@ typedef struct leat_record_shards {
     leat_set_manifest manifest;
 } leat_record_shards;
 
-/* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards, part and
- * progress before. Call leat_record_shards_close() also after an error. */
+/* Locks PREFIX (leat_shard_names_lock()). Set `how` and progress before. Call leat_record_shards_close() also after an
+ * error. */
 int leat_record_shards_open(leat_record_shards *s, leat_error *err);
-/* Locks PREFIX. Refuses a set of another number of shards. */
-int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
 /* Names the classes. Of several parts the first one does so. Names that no file can hold are left out, which standard
  * error says. */
 int leat_record_shards_label(leat_record_shards *s, const char *const *names, size_t n,
@@ -240,10 +247,6 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
 void leat_record_shards_say_no_labels(const char *why);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
-/* Records of a shard where shards share `total`; numbers differ by at most one. */
-uint64_t leat_record_shards_share(const leat_record_shards *s, int32_t shard);
-/* Records of the shards of this part. */
-uint64_t leat_record_shards_own(const leat_record_shards *s);
 /* Whether one of the next n records is of a shard of this part. */
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
@@ -252,11 +255,11 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 /* Ends the last shard: all are on disk then, and the inputs are read. LEAT_E_DATA: of `total` records not all were
  * written. */
 int leat_record_shards_end(leat_record_shards *s, leat_error *err);
-/* Behind it: writes the manifest, gives all their names, and makes their indexes. A part is kept without names.
- * LEAT_E_CANCELED: a signal came before. */
+/* Behind it: leat_convert_part_commit(). LEAT_E_CANCELED: a signal came before. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
-/* Ends the line of a report: "; classes in PREFIX-labels.txt" */
-void leat_record_shards_print_labels(const leat_record_shards *s);
+/* The report: as text, with `of` behind the number of records, and the end of the JSON. */
+void leat_record_shards_print(const leat_record_shards *s, const char *of);
+void leat_record_shards_add(const leat_record_shards *s, json_t *object, double seconds);
 /* Removes what has no name and is not kept, and unlocks. */
 void leat_record_shards_close(leat_record_shards *s);
 

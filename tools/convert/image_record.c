@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * image_record.c: makes the record of an image file (shards.h). */
 #include "shards.h"
 
 #include <errno.h>
@@ -9,11 +11,11 @@
 
 #include "files.h"
 #include "formats/example.h"
-#include "image_header.h"
+#include "image_file.h"
 
 struct leat_image_record {
     bool verify;
-    leat_image_reader *reader;
+    leat_image_reader reader;
     leat_jpeg_transcoder *transcoder; /* NULL: bytes are copied unchanged */
     leat_image_record_counts counts;
     leat_example_builder *builder;
@@ -28,13 +30,11 @@ leat_image_record *leat_image_record_open(const leat_convert *how)
         return NULL;
     record->verify = how->verify;
     record->room = (size_t)128 << 10;
-    record->reader = leat_image_reader_open();
     record->builder = leat_example_builder_open();
     record->bytes = malloc(record->room);
     if (how->restart_mcus > 0)
         record->transcoder = leat_jpeg_transcoder_open(how->restart_mcus, how->keep_metadata);
-    if (!record->reader || !record->builder || !record->bytes ||
-        (how->restart_mcus > 0 && !record->transcoder))
+    if (!record->builder || !record->bytes || (how->restart_mcus > 0 && !record->transcoder))
         leat_image_record_close(&record);
     return record;
 }
@@ -43,7 +43,7 @@ void leat_image_record_close(leat_image_record **record)
 {
     if (!*record)
         return;
-    leat_image_reader_close(&(*record)->reader);
+    leat_image_reader_fini(&(*record)->reader);
     leat_jpeg_transcoder_close(&(*record)->transcoder);
     leat_example_builder_close(&(*record)->builder);
     free((*record)->bytes);
@@ -169,9 +169,8 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
     image.bytes = record->bytes;
     image.size = *bytes_in;
     *no_image = leat_image_format_of(image.bytes, image.size) == LEAT_IMAGE_NONE;
-    rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
-    if (rc == LEAT_OK && record->verify)
-        rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
+    rc = leat_image_reader_read(&record->reader, image.bytes, image.size, record->verify,
+                                &image.header, err);
     if (rc == LEAT_OK && record->transcoder && image.header.format == LEAT_IMAGE_JPEG)
         rc = transcode(record, &image, err);
     if (rc < 0)

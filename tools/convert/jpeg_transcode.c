@@ -27,10 +27,6 @@ typedef struct jpeg_transform {
     bool is_transposed, is_mirrored_x, is_mirrored_y;
 } jpeg_transform;
 
-/* Blocks of a component's result. */
-JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component);
-JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component);
-
 /* What makes a picture of an Exif orientation (1 to 8) upright. */
 static jpeg_transform jpeg_transform_upright(int orientation)
 {
@@ -56,12 +52,14 @@ static bool jpeg_transform_fits(const jpeg_transform *t, const struct jpeg_decom
            (!t->is_mirrored_y || (t->is_transposed ? is_whole_x : is_whole_y));
 }
 
-JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component)
+/* Blocks of a component's result. */
+static JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component)
 {
     return t->is_transposed ? component->width_in_blocks : component->height_in_blocks;
 }
 
-JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component)
+static JDIMENSION jpeg_transform_columns(const jpeg_transform *t,
+                                         const jpeg_component_info *component)
 {
     return t->is_transposed ? component->height_in_blocks : component->width_in_blocks;
 }
@@ -431,13 +429,6 @@ static bool is_same(leat_jpeg_transcoder *t)
 
 /* --- the whole ---------------------------------------------------------------------------------*/
 
-static int fail_compare(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_INTERNAL,
-                     "writing it with restart markers did not give the same picture; leave out "
-                     "--jpeg, and please report this file");
-}
-
 /* True: written. False: copy the file unchanged, or out of memory. */
 static bool rewrite(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t size)
 {
@@ -478,7 +469,9 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t si
     clear(t);
     *out = (leat_jpeg_transcoded){ .is_passed = !rewrite(t, bytes, size) };
     if (!out->is_passed && !check(t))
-        rc = fail_compare(err);
+        rc = leat_fail(err, LEAT_E_INTERNAL,
+                       "writing it with restart markers did not give the same picture; leave out "
+                       "--jpeg, and please report this file");
     /* Out of memory always stops the run: the output must not depend on free memory. */
     if ((out->is_passed || rc < 0) && t->manager.msg_code == JERR_OUT_OF_MEMORY)
         rc = leat_fail(err, LEAT_E_NOMEM, "cannot allocate memory for its coefficients");

@@ -17,14 +17,14 @@
 #include "formats/side_file.h"
 #include "print/terminal.h"
 
-static int add(leat_paths *paths, const char *path, leat_error *err)
+int leat_paths_append(leat_paths *paths, const char *path, leat_error *err)
 {
     char **items = leat_grow(paths->items, paths->n, sizeof *items);
     if (items)
         paths->items = items;
     char *copy = items ? strdup(path) : NULL;
     if (!copy)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     items[paths->n++] = copy;
     return LEAT_OK;
 }
@@ -58,7 +58,7 @@ static int add_listed(leat_paths *paths, const char *name, bool compare, leat_er
         rc = leat_files_fail(err, &why);
     for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
         char *const path = leat_manifest_path(name, manifest.shards[i].file);
-        rc = path ? add(paths, path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = path ? leat_paths_append(paths, path, err) : leat_files_no_memory(err);
         if (rc == LEAT_OK && compare)
             rc = check_size(path, &manifest.shards[i], name, err);
         free(path);
@@ -80,7 +80,7 @@ int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_er
     if (access(pattern, F_OK) == 0 && leat_manifest_is(pattern))
         return add_listed(paths, pattern, compare, err);
     if (access(pattern, F_OK) == 0)
-        return add(paths, pattern, err);
+        return leat_paths_append(paths, pattern, err);
     const int error = errno;
     if (leat_pattern_glob(pattern, GLOB_NOSORT, &found, &why) < 0) {
         globfree(&found);
@@ -97,7 +97,7 @@ int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_er
     }
     for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
         if (!leat_side_file_is(found.gl_pathv[i]))
-            rc = add(paths, found.gl_pathv[i], err);
+            rc = leat_paths_append(paths, found.gl_pathv[i], err);
     globfree(&found);
     if (rc == LEAT_OK && paths->n == first)
         return leat_fail(err, LEAT_E_IO, "%s: no record file matches, only indexes and the like",
@@ -140,7 +140,7 @@ int leat_paths_once(leat_paths *paths, leat_error *err)
     size_t n_again = 0, n = 0, first = 0;
     if (!same || leat_same_file_find(paths->items, paths->n, same, &n_again) < 0) {
         free(same);
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     }
     while (n_again && same[first] == first)
         first++;

@@ -32,6 +32,8 @@ int leat_paths_check(const leat_paths *paths, leat_error *err);
 uint64_t leat_paths_stamp(int folder, const char *path);
 /* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
 int leat_paths_once(leat_paths *paths, leat_error *err);
+/* Adds one as it is. */
+int leat_paths_append(leat_paths *paths, const char *path, leat_error *err);
 /* Adds what one argument stands for. */
 int leat_paths_add(leat_paths *paths, const char *argument, bool compare, leat_error *err);
 void leat_paths_close(leat_paths *paths);

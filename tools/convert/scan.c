@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.c: lists the image files of a folder of classes, or of a list (shards.h). */
 #include "shards.h"
 
 #include <errno.h>
@@ -9,12 +11,6 @@
 #include "files.h"
 #include "formats/folder_list.h"
 #include "formats/grow.h"
-
-/* Names of one folder, sorted. */
-struct names {
-    char **items;
-    size_t n;
-};
 
 /* A folder on the current path of the walk, with its parent. */
 struct ancestor {
@@ -29,7 +25,7 @@ struct walk {
     const char *top; /* the folder of the command line */
     bool recursive, skip_bad;
     struct ancestor root; /* that folder */
-    int32_t label;
+    size_t label;         /* place of the class */
 };
 
 static int fail_memory(leat_error *err)
@@ -37,22 +33,9 @@ static int fail_memory(leat_error *err)
     return leat_fail(err, LEAT_E_NOMEM, "out of memory while listing files");
 }
 
-static void names_free(struct names *names)
+static int add_name(leat_paths *names, const char *name, leat_error *err)
 {
-    for (size_t i = 0; i < names->n; i++)
-        free(names->items[i]);
-    free(names->items);
-    *names = (struct names){ 0 };
-}
-
-static int names_add(struct names *names, const char *name)
-{
-    char **items = leat_grow(names->items, names->n, sizeof *items);
-    if (!items)
-        return -1;
-    names->items = items;
-    names->items[names->n] = strdup(name);
-    return names->items[names->n] ? (int)(names->n++, 0) : -1;
+    return leat_paths_append(names, name, NULL) < 0 ? fail_memory(err) : LEAT_OK;
 }
 
 /* Handles a name that is neither file nor folder, in folder `relative` below the top ("": the top): adds it
@@ -61,23 +44,20 @@ static int names_add(struct names *names, const char *name)
 static int take_odd(struct walk *walk, const char *relative, const char *name, const char *why,
                     bool listing, leat_error *err)
 {
-    leat_scan *const scan = walk->scan;
     const char *const slash = *relative ? "/" : "";
     if (!walk->skip_bad)
         return leat_fail(err, LEAT_E_DATA, "%s/%s%s%s: %s; --skip-bad leaves it out", walk->top,
                          relative, slash, name, why);
     if (listing)
         return LEAT_OK;
-    char **left_out = leat_grow(scan->left_out, scan->n_left_out, sizeof *left_out);
-    if (!left_out)
-        return fail_memory(err);
-    scan->left_out = left_out;
-    left_out[scan->n_left_out] = leat_files_text("%s%s%s: %s", relative, slash, name, why);
-    return left_out[scan->n_left_out] ? (int)(scan->n_left_out++, LEAT_OK) : fail_memory(err);
+    char *const text = leat_files_text("%s%s%s: %s", relative, slash, name, why);
+    const int rc = text ? add_name(&walk->scan->left_out, text, err) : fail_memory(err);
+    free(text);
+    return rc;
 }
 
 static int take_entry(struct walk *walk, const char *relative, const char *folder,
-                      const struct dirent *entry, struct names *folders, struct names *files,
+                      const struct dirent *entry, leat_paths *folders, leat_paths *files,
                       bool listing, leat_error *err)
 {
     char *const path = leat_files_text("%s/%s", folder, entry->d_name);
@@ -87,8 +67,7 @@ static int take_entry(struct walk *walk, const char *relative, const char *folde
     const int error = errno;
     free(path);
     if (kind == 'd' || kind == 'f')
-        return names_add(kind == 'd' ? folders : files, entry->d_name) < 0 ? fail_memory(err)
-                                                                           : LEAT_OK;
+        return add_name(kind == 'd' ? folders : files, entry->d_name, err);
     const char *const why = kind == 'x'       ? "neither a file nor a folder"
                             : error == ENOENT ? "a broken link"
                                               : strerror(error);
@@ -101,8 +80,8 @@ static char *path_of(const struct walk *walk, const char *relative)
 }
 
 /* Lists one folder of the top ("" is the top): its sub-folders and its files, each sorted. */
-static int list_folder(struct walk *walk, const char *relative, bool listing, struct names *folders,
-                       struct names *files, leat_error *err)
+static int list_folder(struct walk *walk, const char *relative, bool listing, leat_paths *folders,
+                       leat_paths *files, leat_error *err)
 {
     int rc = LEAT_OK;
     struct dirent **entries = NULL;
@@ -139,7 +118,7 @@ static int add_file(struct walk *walk, const char *relative, const char *name, l
 static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
                       leat_error *err);
 
-static int walk_folders(struct walk *walk, const char *relative, const struct names *folders,
+static int walk_folders(struct walk *walk, const char *relative, const leat_paths *folders,
                         const struct ancestor *is, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -174,7 +153,7 @@ static bool is_loop(const struct walk *walk, const char *relative, const struct 
 static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
                       leat_error *err)
 {
-    struct names folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 }, files = { 0 };
     struct ancestor is;
     if (is_loop(walk, relative, up, &is))
         return take_odd(walk, "", relative, "a link to a folder that contains it", false, err);
@@ -183,34 +162,24 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
         rc = add_file(walk, relative, files.items[i], err);
     if (rc == LEAT_OK)
         rc = walk_folders(walk, relative, &folders, &is, err);
-    names_free(&folders);
-    names_free(&files);
-    return rc;
-}
-
-/* 1 if a folder has sub-folders and no files: it holds classes and is no class. */
-static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
-{
-    struct names folders = { 0 }, files = { 0 };
-    const int rc = list_folder(walk, name, true, &folders, &files, err);
-    *result = folders.n > 0 && files.n == 0;
-    names_free(&folders);
-    names_free(&files);
+    leat_paths_close(&folders);
+    leat_paths_close(&files);
     return rc;
 }
 
 /* DIR/train/cat/1.jpg where DIR/cat/1.jpg is expected: a likely mistake, so it gets its own words
  * (and --recursive says that it is none). */
-static int check_level(struct walk *walk, const struct names *folders, leat_error *err)
+static int check_level(struct walk *walk, const leat_paths *folders, leat_error *err)
 {
     const char *const top = walk->top;
     for (size_t i = 0; i < folders->n; i++) {
-        int only = 0;
-        const int rc = has_folders_only(walk, folders->items[i], &only, err);
-        if (rc < 0)
+        leat_paths inner = { 0 }, files = { 0 };
+        const int rc = list_folder(walk, folders->items[i], true, &inner, &files, err);
+        const bool is_class = files.n || !inner.n;
+        leat_paths_close(&inner);
+        leat_paths_close(&files);
+        if (rc < 0 || is_class)
             return rc;
-        if (!only)
-            return LEAT_OK;
     }
     return leat_fail(err, LEAT_E_DATA,
                      "%s: its sub-folders hold only folders, no images; did you mean %s/%s? (with "
@@ -218,20 +187,12 @@ static int check_level(struct walk *walk, const struct names *folders, leat_erro
                      top, top, folders->items[folders->n - 1], folders->items[0]);
 }
 
-static int fail_no_classes(const char *top, size_t n_files, leat_error *err)
-{
-    return leat_fail(err, LEAT_E_DATA,
-                     "%s: has no sub-folders%s; images belong in one folder per class, such as "
-                     "%s/cat/1.jpg",
-                     top, n_files ? ", only files" : ": it is empty", top);
-}
-
 static int scan_classes(struct walk *walk, leat_error *err)
 {
     leat_scan *scan = walk->scan;
     int rc = LEAT_OK;
     for (size_t i = 0; i < scan->n_classes && rc == LEAT_OK; i++) {
-        walk->label = (int32_t)i;
+        walk->label = i;
         rc = walk_class(walk, scan->classes[i], &walk->root, err);
     }
     if (rc == LEAT_OK && scan->n_files == 0)
@@ -244,23 +205,20 @@ static int scan_classes(struct walk *walk, leat_error *err)
 static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 {
     const char *const folder = how->inputs[0];
-    struct names folders = { 0 }, files = { 0 };
+    leat_paths folders = { 0 };
     struct walk walk = {
         .scan = out, .top = folder, .recursive = how->recursive, .skip_bad = how->skip_bad
     };
     out->root = folder;
     is_loop(&walk, "", NULL, &walk.root);
-    int rc = list_folder(&walk, "", false, &folders, &files, err);
+    int rc = list_folder(&walk, "", false, &folders, &out->outside, err);
     if (rc == LEAT_OK && folders.n == 0)
-        rc = fail_no_classes(folder, files.n, err);
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s: has no sub-folders%s; images belong in one folder per class, such as "
+                       "%s/cat/1.jpg",
+                       folder, out->outside.n ? ", only files" : ": it is empty", folder);
     if (rc == LEAT_OK && !walk.recursive)
         rc = check_level(&walk, &folders, err);
-    out->n_outside = files.n;
-    if (files.n) {
-        out->outside = files.items[0];
-        files.items[0] = NULL;
-    }
-    names_free(&files);
     out->classes = folders.items;
     out->n_classes = folders.n;
     return rc < 0 ? rc : scan_classes(&walk, err);
@@ -272,19 +230,17 @@ static int open_folder(leat_scan *out, const leat_convert *how, leat_error *err)
 static int take_list(leat_scan *out, leat_error *err)
 {
     leat_file_list *const given = out->given;
-    const bool has_classes = given->labels.type == LEAT_LIST_CLASS;
     out->root = given->root;
-    if (has_classes) {
+    if (given->labels.type == LEAT_LIST_CLASS) {
         out->classes = given->labels.classes;
         out->n_classes = given->labels.n_classes;
     }
     out->files = malloc(given->n * sizeof *out->files);
     if (!out->files)
         return fail_memory(err);
-    for (size_t i = 0; i < given->n; i++)
-        out->files[out->n_files++] =
-            (leat_scan_file){ given->entries[i].name,
-                              has_classes ? (int32_t)given->labels.ints[i] : 0 };
+    for (; out->n_files < given->n; out->n_files++)
+        out->files[out->n_files] =
+            (leat_scan_file){ given->entries[out->n_files].name, out->n_files };
     return LEAT_OK;
 }
 
@@ -315,26 +271,31 @@ int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err)
                                                             : open_folder(out, how, err);
 }
 
+size_t leat_scan_class(const leat_scan *scan, size_t file)
+{
+    const size_t at = scan->files[file].at;
+    return scan->given ? (size_t)scan->given->labels.ints[at] : at;
+}
+
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file)
 {
-    const leat_file_list *const given = scan->given;
-    leat_image_label label = { 0 };
-    if (given) {
-        const size_t at = file * given->labels.n_columns;
-        label.n = given->labels.n_columns;
-        label.ints = given->labels.ints ? given->labels.ints + at : NULL;
-        label.floats = given->labels.floats ? given->labels.floats + at : NULL;
+    leat_image_label label = { .n = 1 };
+    if (scan->given) {
+        const leat_list_labels *const given = &scan->given->labels;
+        const size_t at = scan->files[file].at * given->n_columns;
+        label.n = given->n_columns;
+        label.ints = given->ints ? given->ints + at : NULL;
+        label.floats = given->floats ? given->floats + at : NULL;
     } else {
-        label.n = 1;
-        label.place = scan->files[file].label;
+        label.place = (int64_t)scan->files[file].at;
     }
-    label.text = scan->n_classes ? scan->classes[scan->files[file].label] : NULL;
+    label.text = scan->n_classes ? scan->classes[leat_scan_class(scan, file)] : NULL;
     return label;
 }
 
 void leat_scan_place(const leat_scan *scan, size_t file, char *text, size_t size)
 {
-    const size_t line = scan->given ? scan->given->entries[file].line : 0;
+    const size_t line = scan->given ? scan->given->entries[scan->files[file].at].line : 0;
     const bool is_absolute = *scan->files[file].path == '/';
     const char *const root = is_absolute ? "" : scan->root, *const slash = is_absolute ? "" : "/";
     if (line)
@@ -354,10 +315,8 @@ void leat_scan_close(leat_scan *scan)
     else
         free(scan->classes);
     free(scan->given);
-    for (size_t i = 0; i < scan->n_left_out; i++)
-        free(scan->left_out[i]);
     free(scan->files);
-    free(scan->left_out);
-    free(scan->outside);
+    leat_paths_close(&scan->left_out);
+    leat_paths_close(&scan->outside);
     *scan = (leat_scan){ 0 };
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * set_manifest.c: makes and checks the manifest of a set (file_set.h). */
 #include "file_set.h"
 
 #include <errno.h>
@@ -17,7 +19,7 @@ int leat_set_manifest_add(leat_set_manifest *m, const leat_manifest_shard *shard
     m->shards = list ? list : m->shards;
     char *const file = list ? strdup(shard->file) : NULL;
     if (!file)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return leat_files_no_memory(err);
     list[m->n] = *shard;
     list[m->n++].file = file;
     return LEAT_OK;
@@ -54,16 +56,17 @@ int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t 
     if (leat_manifest_digest_file(path, &shard.bytes, &shard.digest, &why) < 0)
         return leat_files_fail(err, &why);
     char *const real = real_path(path), *const beside = real_path(at);
-    const size_t n = beside ? (size_t)(leat_files_base_name(beside) - beside) : 0;
-    const int rc = !real || !beside
-                       ? leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno))
-                       : LEAT_OK;
-    if (rc == LEAT_OK)
+    int rc;
+    if (real && beside) {
+        const size_t n = (size_t)(leat_files_base_name(beside) - beside);
         shard.file = !strncmp(real, beside, n) ? real + n : real;
-    const int added = rc == LEAT_OK ? leat_set_manifest_add(m, &shard, err) : rc;
+        rc = leat_set_manifest_add(m, &shard, err);
+    } else {
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno));
+    }
     free(real);
     free(beside);
-    return added;
+    return rc;
 }
 
 int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_error *err)
@@ -76,13 +79,11 @@ int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_e
 int leat_set_manifest_write_of(const leat_set_manifest *m, const leat_file_set *set,
                                leat_error *err)
 {
-    char *const name = leat_files_text("%s-manifest.json", set->prefix);
-    char *const part = name ? leat_file_set_part(set, name) : NULL;
+    char *const part = leat_files_text("%s-manifest.json", set->start);
     leat_format_error why;
-    int rc = part ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = part ? LEAT_OK : leat_files_no_memory(err);
     if (part && leat_manifest_write(part, m->shards, m->n, &why) < 0)
         rc = leat_file_set_fail(set, err, &why);
-    free(name);
     free(part);
     return rc;
 }

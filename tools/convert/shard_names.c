@@ -1,11 +1,14 @@
-/* SPDX-License-Identifier: MIT */
-#include "file_set.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * shard_names.c: the names of the files of a set: makes them, and checks which are taken (file_set.h). */
+#include "convert.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/link.h"
 #include "formats/shard_set.h"
@@ -31,27 +34,28 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
     return end;
 }
 
-void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
-                          leat_convert_part part)
+void leat_shard_names_add(json_t *object, const leat_convert *how, const char *labels)
 {
+    const leat_convert_part part = how->part;
     leat_json_int(object, "part", part.of ? part.number : 1);
     leat_json_int(object, "parts", part.of ? part.of : 1);
     json_t *list = leat_json_list(object, "shards");
-    for (int32_t i = 0; i < n_shards; i++) {
+    for (int32_t i = 0; i < how->n_shards; i++) {
         if (!leat_convert_part_has(part, i))
             continue;
-        char *name = leat_shard_name(prefix, i, n_shards);
+        char *name = leat_shard_name(how->prefix, i, how->n_shards);
         leat_json_append(list, name);
         free(name);
     }
+    leat_json_text(object, "labels", labels);
 }
 
-int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err)
+void leat_shard_names_print(const leat_convert *how, uint64_t bytes)
 {
-    char end[96];
-    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(n_shards), 0,
-             leat_shard_name_end(n_shards).text);
-    return leat_files_check_length(prefix, end, err);
+    const leat_convert_part part = how->part;
+    const int n = part.of ? (how->n_shards - part.number + part.of) / part.of : how->n_shards;
+    printf("%s, in %d file%s %s-*%s", leat_figure_bytes((double)bytes).text, n, n == 1 ? "" : "s",
+           leat_terminal_name(how->prefix), leat_shard_name_end(how->n_shards).text);
 }
 
 /* It replaces no other file, and its text can hold the names of the set. */
@@ -65,8 +69,7 @@ static int check_manifest(const char *prefix, leat_error *err)
                          "%s: the name is not UTF-8, so %s-manifest.json cannot hold it", prefix,
                          prefix);
     char *const name = leat_files_text("%s-manifest.json", prefix);
-    const int rc =
-        name ? leat_files_check(name, &kind, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = name ? leat_files_check(name, &kind, err) : leat_files_no_memory(err);
     free(name);
     return rc;
 }
@@ -80,7 +83,7 @@ static int check_labels(const char *prefix, int32_t n_shards, leat_error *err)
                              leat_files_text("%s-manifest.json", prefix),
                              leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix) };
     bool in_set = labels && (stat(labels, &status) < 0 || status.st_size == 0);
-    int rc = labels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = labels ? LEAT_OK : leat_files_no_memory(err);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         in_set = in_set || (others[i] && stat(others[i], &status) == 0);
         free(others[i]);
@@ -100,6 +103,19 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
     if (rc == LEAT_OK) /* first: labels beside a set of another size are its own */
         rc = leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
     return rc < 0 ? rc : check_labels(prefix, n_shards, err);
+}
+
+int leat_shard_names_lock(leat_file_set *set, const leat_convert *how, leat_error *err)
+{
+    char end[96];
+    int rc;
+    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(how->n_shards), 0,
+             leat_shard_name_end(how->n_shards).text);
+    if ((rc = leat_files_make_parents(how->prefix, err)) < 0 ||
+        (rc = leat_files_check_length(how->prefix, end, err)) < 0 ||
+        (rc = leat_file_set_open(set, how->prefix, how->part, err)) < 0)
+        return rc;
+    return leat_shard_names_check(how->prefix, how->n_shards, err);
 }
 
 static bool is_shard(const char *prefix, char *path)
@@ -139,7 +155,7 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
         leat_index index = { 0 };
         char *name = leat_shard_name(prefix, i, n_shards);
         if (!name)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            return leat_files_no_memory(err);
         const int rc = leat_index_open(name, 0, &index, &why);
         if (rc == LEAT_FORMAT_OK && *index.unwritten)
             leat_terminal_put(stderr, 0, 2, "note: no index was written: %s", index.unwritten);
@@ -179,15 +195,15 @@ static char *name_of(const char *prefix, int32_t n_shards, int32_t i)
                : leat_files_text(i == n_shards ? "%s-labels.txt" : "%s-manifest.json", prefix);
 }
 
-int leat_shard_names_check_apart(const char *prefix, int32_t n_shards, const char *const *inputs,
-                                 size_t n, leat_error *err)
+int leat_shard_names_check_apart(const leat_convert *how, const char *const *inputs, size_t n,
+                                 leat_error *err)
 {
-    const int32_t n_names = n_shards + 2;
+    const int32_t n_names = how->n_shards + 2;
     size_t n_there = 0;
     place *const there = calloc((size_t)n_names, sizeof *there);
-    int rc = there ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = there ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; there && i < n_names; i++) {
-        char *const name = name_of(prefix, n_shards, i);
+        char *const name = name_of(how->prefix, how->n_shards, i);
         there[n_there] = place_of(name);
         n_there += there[n_there].file != 0;
         free(name);

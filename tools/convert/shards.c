@@ -21,6 +21,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/tfrecord.h"
+#include "host.h"
 #include "paths.h"
 #include "shard_commits.h"
 #include "signals.h"
@@ -37,9 +38,12 @@ struct shard {
 };
 
 struct job {
-    const leat_shards_options *options; /* [const] */
-    int folder;                         /* [const] */
-    size_t n;                           /* [const] positions */
+    const leat_convert *how;  /* [const] */
+    const leat_scan *scan;    /* [const] */
+    const leat_file_set *set; /* [const] */
+    leat_progress *progress;  /* [const] */
+    int folder;               /* [const] */
+    size_t n;                 /* [const] positions */
     struct shard *shards;
     uint64_t *stamps; /* of the files before they were read, or LEFT_OUT [whose task it is] */
     bool looks;       /* all are read: are they unchanged? [const while workers run] */
@@ -57,7 +61,6 @@ struct job {
 struct task {
     struct shard *shard;
     size_t first, end;
-    size_t written; /* positions below it are in the writer */
     bool my_turn;
 };
 
@@ -134,7 +137,7 @@ static void stop_at_failed_commit(struct job *job)
     leat_error err = { 0 };
     if (leat_shard_commits_error(job->commits, &failed, &why) == LEAT_FORMAT_OK)
         return;
-    leat_file_set_fail(job->options->set, &err, &why);
+    leat_file_set_fail(job->set, &err, &why);
     stop_at(job, job->shards[failed].end - 1, &err);
 }
 
@@ -182,7 +185,7 @@ static int skip_file(struct job *job, size_t position, const char *text, leat_er
         skipped[result->n_skipped++] = (leat_shards_skipped){ position, copy };
     } else {
         free(copy);
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = leat_files_no_memory(err);
     }
     pthread_mutex_unlock(&job->lock);
     return rc;
@@ -190,25 +193,22 @@ static int skip_file(struct job *job, size_t position, const char *text, leat_er
 
 static uint64_t stamp_of(const struct job *job, size_t position)
 {
-    const leat_shards_options *const o = job->options;
-    const size_t file = o->order ? o->order[position] : position;
-    return leat_paths_stamp(job->folder, o->scan->files[file].path);
+    return leat_paths_stamp(job->folder, job->scan->files[position].path);
 }
 
 /* Files that were written to may be half old and half new in their records, and the set of two states of the data.
  * Those that were left out are in no record. */
 static void look_at(struct job *job, const struct task *task)
 {
-    const leat_shards_options *const o = job->options;
+    const leat_scan *const scan = job->scan;
     leat_error err;
     char place[512];
     for (size_t p = task->first; p < task->end && !leat_signals_caught(); p++) {
-        const size_t file = o->order ? o->order[p] : p;
         const uint64_t was = job->stamps[p], now = was == LEFT_OUT ? was : stamp_of(job, p);
         if (now == was)
             continue;
-        leat_scan_place(o->scan, file, place, sizeof place);
-        leat_fail(&err, LEAT_E_DATA, "%s%s %s: convert again", place, o->scan->files[file].path,
+        leat_scan_place(scan, p, place, sizeof place);
+        leat_fail(&err, LEAT_E_DATA, "%s%s %s: convert again", place, scan->files[p].path,
                   now ? "has changed since it was read" : "was read and is gone now");
         stop_at(job, p, &err);
         return;
@@ -219,26 +219,24 @@ static void look_at(struct job *job, const struct task *task)
 static int take_file(struct worker *worker, size_t position, leat_error *err)
 {
     struct job *job = worker->job;
-    const leat_shards_options *o = job->options;
-    const size_t file = o->order ? o->order[position] : position;
-    const leat_image_label label = leat_scan_label(o->scan, file);
+    const leat_image_label label = leat_scan_label(job->scan, position);
     const uint8_t *record;
     size_t size, bytes_in;
     bool no_image;
     char place[512];
     job->stamps[position] = stamp_of(job, position);
-    int rc = leat_image_record_make(worker->record, job->folder, o->scan->files[file].path, &label,
-                                    &record, &size, &bytes_in, &no_image, err);
+    int rc = leat_image_record_make(worker->record, job->folder, job->scan->files[position].path,
+                                    &label, &record, &size, &bytes_in, &no_image, err);
     if (rc == LEAT_OK) {
         worker->images++;
         worker->bytes_in += bytes_in;
         rc = keep_record(worker, record, size, err);
-    } else if (rc == LEAT_E_DATA && (o->how->skip_bad || (no_image && !o->scan->given))) {
+    } else if (rc == LEAT_E_DATA && (job->how->skip_bad || (no_image && !job->scan->given))) {
         job->stamps[position] = LEFT_OUT;
         rc = skip_file(job, position, err->message, err);
     } else {
         const leat_error inner = *err;
-        leat_scan_place(o->scan, file, place, sizeof place);
+        leat_scan_place(job->scan, position, place, sizeof place);
         leat_fail(err, rc, "%s%s%s", place, inner.message,
                   rc == LEAT_E_DATA ? "; --skip-bad leaves out such files" : "");
     }
@@ -251,7 +249,7 @@ static bool take_task(struct job *job, struct task *task)
 {
     bool found = false;
     pthread_mutex_lock(&job->lock);
-    while (job->next < job->n && !leat_convert_part_has(job->options->how->part, job->next_shard))
+    while (job->next < job->n && !leat_convert_part_has(job->how->part, job->next_shard))
         job->next = job->shards[job->next_shard++].end;
     if (job->next < job->n && !is_stopped(job, job->next)) {
         struct shard *shard = &job->shards[job->next_shard];
@@ -290,16 +288,15 @@ static void run_task(struct worker *worker, struct task *task)
             if (rc == LEAT_FORMAT_OK && p + 1 == task->shard->end)
                 rc = close_shard(job, task->shard, &why);
             if (rc != LEAT_FORMAT_OK) {
-                leat_file_set_fail(job->options->set, &err, &why);
+                leat_file_set_fail(job->set, &err, &why);
                 stop_at(job, p, &err);
                 return;
             }
         }
     }
     pass_turn(job, task);
-    leat_progress_show(job->options->progress,
-                       atomic_fetch_add(&job->done, task->end - task->first) + task->end -
-                           task->first);
+    leat_progress_show(job->progress, atomic_fetch_add(&job->done, task->end - task->first) +
+                                          task->end - task->first);
 }
 
 static void add_counts(leat_image_record_counts *to, leat_image_record_counts more)
@@ -318,9 +315,9 @@ static void *work(void *argument)
     struct job *job = worker.job;
     struct task task;
     leat_error err = { 0 };
-    worker.record = leat_image_record_open(job->options->how);
+    worker.record = leat_image_record_open(job->how);
     if (!worker.record) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        leat_files_no_memory(&err);
         stop_at(job, 0, &err);
     }
     while (take_task(job, &task))
@@ -342,54 +339,44 @@ static void *work(void *argument)
 static size_t n_tasks(const struct job *job)
 {
     size_t n = 0;
-    for (int32_t i = 0; i < job->options->n_shards; i++)
-        if (leat_convert_part_has(job->options->how->part, i))
+    for (int32_t i = 0; i < job->how->n_shards; i++)
+        if (leat_convert_part_has(job->how->part, i))
             n += (job->shards[i].end - job->shards[i].first + TASK_FILES - 1) / TASK_FILES;
     return n;
 }
 
 static void run_workers(struct job *job)
 {
-    const size_t tasks = n_tasks(job), most = (size_t)job->options->threads;
-    const int32_t wanted = (int32_t)(tasks < most ? tasks : most) - 1;
-    pthread_t *threads = calloc((size_t)wanted + 1, sizeof *threads);
-    int32_t started = 0;
-    while (threads && started < wanted && !pthread_create(&threads[started], NULL, work, job))
-        started++;
-    job->result->threads = started + 1;
-    work(job); /* fewer threads are slower, but correct */
-    for (int32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    const int64_t asked = job->how->threads; /* threads mostly wait for the disk */
+    const size_t most = asked < 0 ? (size_t)leat_host_cores() * 4 : asked > 0 ? (size_t)asked : 1;
+    const size_t tasks = n_tasks(job);
+    job->result->threads = leat_host_run((int32_t)(tasks < most ? tasks : most), work, job);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------*/
 
 static int open_shards(struct job *job, leat_error *err)
 {
-    const int32_t n_shards = job->options->n_shards;
+    const int32_t n_shards = job->how->n_shards;
     job->shards = calloc((size_t)n_shards, sizeof *job->shards);
     job->stamps = calloc(job->n, sizeof *job->stamps);
     if (!job->shards || !job->stamps)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const size_t small = job->n / (size_t)n_shards, n_large = job->n % (size_t)n_shards;
+        return leat_files_no_memory(err);
     size_t first = 0;
     for (int32_t i = 0; i < n_shards; i++) {
         struct shard *shard = &job->shards[i];
         shard->first = shard->turn = first;
-        shard->end = first += small + ((size_t)i < n_large);
-        char *const name = leat_shard_name(job->options->set->prefix, i, n_shards);
-        shard->part = name ? leat_file_set_part(job->options->set, name) : NULL;
-        free(name);
+        shard->end = first += leat_convert_part_share(job->n, n_shards, i);
+        shard->part = leat_shard_name(job->set->start, i, n_shards);
         if (!shard->part)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            return leat_files_no_memory(err);
     }
     return LEAT_OK;
 }
 
 static void close_shards(struct job *job)
 {
-    for (int32_t i = 0; job->shards && i < job->options->n_shards; i++) {
+    for (int32_t i = 0; job->shards && i < job->how->n_shards; i++) {
         struct shard *shard = &job->shards[i];
         leat_tfrecord_writer_close(&shard->writer);
         leat_set_manifest_close(&shard->manifest);
@@ -429,9 +416,9 @@ static int run_job(struct job *job, leat_error *err)
         *err = job->error;
         return err->code;
     }
-    if (result->images == 0 && !job->options->how->part.of)
-        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->scan->root);
-    for (int32_t i = 0; i < job->options->n_shards && rc == LEAT_OK; i++) {
+    if (result->images == 0 && !job->how->part.of)
+        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->scan->root);
+    for (int32_t i = 0; i < job->how->n_shards && rc == LEAT_OK; i++) {
         const leat_set_manifest *const written = &job->shards[i].manifest;
         if (written->n) {
             result->bytes_out += written->shards->bytes;
@@ -441,13 +428,19 @@ static int run_job(struct job *job, leat_error *err)
     return rc;
 }
 
-int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err)
+int leat_shards_write(const leat_convert *how, const leat_scan *scan, const leat_file_set *set,
+                      leat_progress *progress, leat_shards_result *out, leat_error *err)
 {
-    struct job job = { .options = options, .n = options->scan->n_files, .result = out };
+    struct job job = { .how = how,
+                       .scan = scan,
+                       .set = set,
+                       .progress = progress,
+                       .n = scan->n_files,
+                       .result = out };
     *out = (leat_shards_result){ 0 };
-    job.folder = open(options->scan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    job.folder = open(scan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (job.folder < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", options->scan->root, strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "%s: %s", scan->root, strerror(errno));
     atomic_init(&job.stop, SIZE_MAX);
     atomic_init(&job.done, 0);
     pthread_mutex_init(&job.lock, NULL);

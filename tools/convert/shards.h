@@ -13,6 +13,7 @@
 #include "file_set.h"
 #include "formats/file_list.h"
 #include "leat/error.h"
+#include "paths.h"
 #include "print/progress.h"
 
 /* Encodes one image file as a tf.train.Example, with the feature names of TensorFlow's
@@ -58,19 +59,17 @@ leat_image_record_counts leat_image_record_get_counts(const leat_image_record *r
 
 typedef struct leat_scan_file {
     const char *path; /* relative to the root: "cat/0001.jpg"; of a list also absolute */
-    int32_t label;    /* place of its class, from 0; not with given labels that are no classes */
+    size_t at;        /* place of its class, from 0; of a list: its entry */
 } leat_scan_file;
 
 typedef struct leat_scan {
     const char *root; /* folder that paths start from. The caller's, or that of the list */
     char **classes;   /* none: the labels of the list are numbers, or there are none */
     size_t n_classes;
-    leat_scan_file *files; /* by class, then by name; or in the order of the list */
+    leat_scan_file *files; /* by class, then by name; or as listed; until they are shuffled */
     size_t n_files;
-    size_t n_outside; /* files beside the class folders: they have no class */
-    char *outside;    /* the first of them; NULL: none */
-    char **left_out;  /* "cat/link: a link to what is not there" */
-    size_t n_left_out;
+    leat_paths outside;    /* files beside the class folders: they have no class */
+    leat_paths left_out;   /* "cat/link: a link to what is not there" */
     leat_file_list *given; /* the list; NULL: a folder of classes */
 } leat_scan;
 
@@ -83,6 +82,8 @@ typedef struct leat_scan {
 int leat_scan_open(leat_scan *out, const leat_convert *how, leat_error *err);
 void leat_scan_close(leat_scan *scan);
 
+/* The place of the class of a file, of a scan that has classes. */
+size_t leat_scan_class(const leat_scan *scan, size_t file);
 /* The label of a file; valid as long as the scan. */
 leat_image_label leat_scan_label(const leat_scan *scan, size_t file);
 /* Writes where a file was found, as the beginning of a message that goes on with its path: "train.csv:7: set/". */
@@ -114,19 +115,9 @@ void leat_jpeg_transcoder_close(leat_jpeg_transcoder **transcoder);
 int leat_jpeg_transcode(leat_jpeg_transcoder *transcoder, const uint8_t *bytes, size_t size,
                         leat_jpeg_transcoded *out, leat_error *err);
 
-typedef struct leat_shards_options {
-    const leat_convert *how;
-    const leat_scan *scan;
-    const uint32_t *order;    /* position -> file; NULL: as listed */
-    const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;
-    int32_t threads; /* ≥ 1 */
-    leat_progress *progress;
-} leat_shards_options;
-
 typedef struct leat_shards_skipped {
-    size_t position;
-    char *text; /* "cat/notes.txt: no image: none of JPEG, …" */
+    size_t position; /* in the scan */
+    char *text;      /* "cat/notes.txt: no image: none of JPEG, …" */
 } leat_shards_skipped;
 
 typedef struct leat_shards_result {
@@ -138,7 +129,7 @@ typedef struct leat_shards_result {
     leat_set_manifest manifest; /* of the files that were written */
 } leat_shards_result;
 
-/* Writes all shards. They are complete and on disk then; leat_file_set_commit() gives them their names.
+/* Writes all shards of the part. They are complete and on disk then; leat_file_set_commit() gives them their names.
  *
  * Position p of n goes into shard p · n_shards / n (rounded so that sizes differ by one at most):
  * shards read one after the other give the whole order.
@@ -146,7 +137,8 @@ typedef struct leat_shards_result {
  * out      filled, also after an error; leat_shards_result_close()
  * returns  LEAT_OK; LEAT_E_IO, LEAT_E_DATA (the first bad file in order), LEAT_E_NOMEM;
  *          LEAT_E_CANCELED after a signal */
-int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err);
+int leat_shards_write(const leat_convert *how, const leat_scan *scan, const leat_file_set *set,
+                      leat_progress *progress, leat_shards_result *out, leat_error *err);
 void leat_shards_result_close(leat_shards_result *result);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chart/chart.h"
-#include "convert/image_encode.h"
+#include "convert/image_file.h"
 #include "files.h"
 #include "print/sheet.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "help.h"
 
-#include <string.h>
-
 #include "cli.h"
 #include "files.h"
 #include "print/terminal.h"
@@ -88,44 +86,50 @@ const char *leat_help_flag_text(const leat_option *row, char text[512])
     return text;
 }
 
-static void print_flag(FILE *out, const leat_option *row)
+const char *leat_help_option_text(const leat_option *row, char text[768])
+{
+    char type[256];
+    leat_option_type_text(row, type, sizeof type);
+    snprintf(text, 768, "%s; %s%s%s", row->help, type, row->initial ? ", default " : ", required",
+             row->initial && !*row->initial ? "empty"
+             : row->initial                 ? row->initial
+                                            : "");
+    return text;
+}
+
+static void print_flag(const leat_option *row)
 {
     char head[128] = "  ", spelling[64], text[512];
     const leat_cli_word word = leat_cli_word_of(row);
     if (word.letter)
         leat_files_append(head, sizeof head, "-%c, ", word.letter);
     leat_files_append(head, sizeof head, "--%s", leat_cli_spelling(row, spelling));
-    if (leat_cli_word_is_optional(row))
-        leat_files_append(head, sizeof head, "[=%s]", word.value);
-    else if (*word.value)
-        leat_files_append(head, sizeof head, " %s", word.value);
-    leat_terminal_entry(out, head, 26, leat_help_flag_text(row, text));
+    if (*word.value)
+        leat_files_append(head, sizeof head, leat_cli_word_is_optional(row) ? "[=%s]" : " %s",
+                          word.value);
+    leat_terminal_entry(stdout, head, 26, leat_help_flag_text(row, text));
 }
 
-void leat_help_command(FILE *out, const leat_command *command)
+void leat_help_command(const leat_command *command)
 {
-    fprintf(out, "usage: leat %s%s%s [OPTION]...\n\n", command->name,
-            *command->arguments ? " " : "", command->arguments);
-    leat_terminal_wrap(out, command->text, 0, 0);
-    fprintf(out, "\noptions:\n");
+    printf("usage: leat %s%s%s [OPTION]...\n\n", command->name, *command->arguments ? " " : "",
+           command->arguments);
+    leat_terminal_wrap(stdout, command->text, 0, 0);
+    printf("\noptions:\n");
     for (const leat_option *row = command->options; row->name; row++)
-        print_flag(out, row);
-    leat_terminal_entry(out, "  -h, --help", 26, "this text");
+        print_flag(row);
+    leat_terminal_entry(stdout, "  -h, --help", 26, "this text");
     if (command->example)
-        fprintf(out, "\nexample:\n%s\n", command->example);
+        printf("\nexample:\n%s\n", command->example);
 }
 
-void leat_help_options(FILE *out, const leat_option *table)
+void leat_help_options(const leat_option *table)
 {
-    char head[128], type[256], text[768];
+    char head[128], text[768];
     if (!table || !table->name)
-        fprintf(out, "  no options\n");
+        printf("  no options\n");
     for (const leat_option *row = table; row && row->name; row++) {
-        leat_option_type_text(row, type, sizeof type);
         snprintf(head, sizeof head, "  %s", row->name);
-        snprintf(text, sizeof text, "%s; %s%s%s", row->help, type,
-                 row->initial ? ", default " : ", required",
-                 row->initial ? (*row->initial ? row->initial : "empty") : "");
-        leat_terminal_entry(out, head, 18, text);
+        leat_terminal_entry(stdout, head, 18, leat_help_option_text(row, text));
     }
 }

@@ -4,23 +4,25 @@
 #ifndef LEAT_HELP_H
 #define LEAT_HELP_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "command.h"
 
 /* What `leat help` and `leat help COMMAND` print. */
 void leat_help_all(FILE *out);
-void leat_help_command(FILE *out, const leat_command *command);
+void leat_help_command(const leat_command *command);
 /* Help of a command-line option, with its choices and default. Returns text. */
 const char *leat_help_flag_text(const leat_option *row, char text[512]);
-/* One option table of a config: name, type, initial value, help. */
-void leat_help_options(FILE *out, const leat_option *table);
+/* Help of an option of a config, with its type and default. Returns text. */
+const char *leat_help_option_text(const leat_option *row, char text[768]);
+/* Prints an option table of a config. */
+void leat_help_options(const leat_option *table);
 
-void leat_help_man(FILE *out);                                 /* roff: leat(1) */
-void leat_help_man_of(FILE *out, const leat_command *command); /* leat-COMMAND(1) */
-void leat_help_completion(FILE *out);                          /* bash */
-void leat_help_reference(FILE *out); /* Markdown: everything a config can say, and the commands */
+/* These print to standard output, too. */
+void leat_help_man(void);                           /* roff: leat(1) */
+void leat_help_man_of(const leat_command *command); /* leat-COMMAND(1) */
+void leat_help_completion(void);                    /* bash */
+void leat_help_reference(void); /* Markdown: everything a config can say, and the commands */
 
 /* The groups of things that a config can name. */
 typedef struct leat_help_group {
@@ -48,19 +50,7 @@ extern const leat_help_word leat_help_words[];
  * if it needs no options. */
 const char *leat_help_example(const char *part, const char *kind);
 
-/* --- what has a name --- */
-
-/* Prints everything with that name; '_', '-' and ' ' are the same, as are upper and lower case.
- * False: none has. */
-bool leat_help_find(const char *word);
-
-/* Prints a line for each thing that has this text in its name or its explanation. False: none has. */
-bool leat_help_search(const char *text);
-
-/* A name near to this word, among all that leat_help_find() knows; NULL: none is near. */
-const char *leat_help_near(const char *word);
-
-/* All names that are one word, each once, with spaces between. */
-void leat_help_names(FILE *out);
+/* Prints all names that are one word, each once, with spaces between (cmd_help.c). */
+void leat_help_names(void);
 
 #endif

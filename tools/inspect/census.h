@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * census.h: what TFRecord files hold: counts over all records, and one record. cmd_inspect.c calls it. */
+ * census.h: what TFRecord files hold: counts over all records. cmd_inspect.c calls it. */
 #ifndef LEAT_CENSUS_H
 #define LEAT_CENSUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "convert/paths.h"
 #include "formats/image_format.h"
@@ -66,8 +65,8 @@ typedef struct leat_census {
  * features that hold class and class name.
  * out      leat_census_close(), also after an error
  * returns  LEAT_OK, LEAT_E_DATA with file, record and offset, LEAT_E_IO, LEAT_E_NOMEM */
-int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,
-                     const char *text, leat_error *err);
+int leat_census_take(leat_census *out, const leat_paths *files, const char *label, const char *text,
+                     leat_error *err);
 void leat_census_close(leat_census *census);
 
 /* The whole report of `leat inspect`. `label` is the name of the feature that holds the class. */
@@ -75,13 +74,5 @@ json_t *leat_census_json(const leat_census *census, const leat_paths *paths, con
 
 /* Prints the same to standard output, with at most 50 classes. */
 void leat_census_print(const leat_census *census, const leat_paths *paths);
-
-/* --- one record --- */
-
-/* Finds record `number`, counted over all files, checks its CRCs, prints it to `out` (NULL: nowhere) and
- * adds it to `json`. Returns LEAT_OK; LEAT_E_ARGUMENT: there are fewer records; LEAT_E_DATA,
- * LEAT_E_IO with the place. */
-int leat_record_print(char *const *files, size_t n_files, uint64_t number, FILE *out, json_t *json,
-                      leat_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "convert/image_encode.h"
+#include "convert/image_file.h"
 #include "files.h"
 #include "formats/events.h"
 #include "host.h"

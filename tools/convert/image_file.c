@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "image_encode.h"
+#include "image_file.h"
 
 #include <setjmp.h>
 #include <spng.h>
@@ -7,6 +7,75 @@
 #include <stdlib.h>
 
 #include <jpeglib.h>
+
+#define SCRATCH_LEAST ((size_t)4 << 20)
+#define SCRATCH_BYTES ((size_t)4 << 30) /* address space; memory is used only where written */
+
+void leat_image_reader_fini(leat_image_reader *reader)
+{
+    leat_scratch_close(&reader->scratch);
+    free(reader->options);
+    free(reader->pixels);
+    *reader = (leat_image_reader){ .room = 0 };
+}
+
+static int reserve(leat_image_reader *reader, size_t n, leat_error *err)
+{
+    if (n <= reader->room)
+        return LEAT_OK;
+    uint8_t *pixels = realloc(reader->pixels, n);
+    if (!pixels)
+        return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes of pixels", n);
+    reader->pixels = pixels;
+    reader->room = n;
+    return LEAT_OK;
+}
+
+int leat_image_scratch_open(leat_scratch **out, size_t most, leat_error *err)
+{
+    int rc;
+    while ((rc = leat_scratch_open(out, most, err)) < 0 && most > SCRATCH_LEAST)
+        most /= 2;
+    return rc;
+}
+
+static int open_decoder(leat_image_reader *reader, const leat_op *decode, leat_error *err)
+{
+    if (!reader->options && !(reader->options = calloc(1, decode->options_size)))
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    leat_option_init(decode->options, reader->options);
+    if (!reader->scratch)
+        return leat_image_scratch_open(&reader->scratch, SCRATCH_BYTES, err);
+    leat_scratch_reset(reader->scratch);
+    return LEAT_OK;
+}
+
+int leat_image_reader_read(leat_image_reader *reader, const void *bytes, size_t n, bool whole,
+                           leat_image_header *out, leat_error *err)
+{
+    const leat_op *const decode = leat_op_find("decode_image");
+    const int64_t size = (int64_t)n;
+    const leat_view in = { leat_shape_make(LEAT_U8, 1, &size), (void *)(uintptr_t)bytes, NULL };
+    const leat_draw plan = { { 0 } };
+    leat_view pixels = { .data = NULL };
+    *out = (leat_image_header){ .format = leat_image_format_of(bytes, n) };
+    if (out->format == LEAT_IMAGE_NONE)
+        return leat_fail(err, LEAT_E_DATA,
+                         n ? "no image: not " LEAT_IMAGE_FORMAT_NAMES : "an empty file");
+    int rc = open_decoder(reader, decode, err);
+    if (rc == LEAT_OK)
+        rc = decode->measure(reader->options, &in, &pixels.shape, reader->scratch, err);
+    if (rc < 0)
+        return rc;
+    out->height = pixels.shape.dims[0];
+    out->width = pixels.shape.dims[1];
+    if (!whole || (rc = reserve(reader, (size_t)leat_shape_bytes(&pixels.shape), err)) < 0)
+        return rc;
+    pixels.data = reader->pixels;
+    return decode->apply(reader->options, &plan, &in, &pixels, reader->scratch, err);
+}
+
+/* --- writing -------------------------------------------------------------------------------------*/
 
 enum { QUALITY = 90 };
 
