@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "chart/chart.h"
-#include "chart/charts.h"
 #include "command.h"
 #include "files.h"
 #include "plot/run_rows.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chart/charts.h"
+#include "chart/chart.h"
 #include "fuzz_target.h"
 #include "plot/run_rows.h"
 

@@ -99,9 +99,8 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
         if (keys[i].dash) /* kind: "f3" is filled, "r3" a line of that colour */
             fprintf(out, "<path class=\"line r%s\"%s d=\"M%.1f %.1fh18\"/>\n", keys[i].kind + 1,
                     keys[i].dash, x + 12, height - 14);
-        char text[400];
-        leat_svg_text(out, x + 18 + line, height - 9.5, "", "start",
-                      leat_svg_fit(keys[i].name, width - 18 - line, text, sizeof text));
+        leat_svg_name(out, x + 18 + line, height - 9.5, "", "start", width - 18 - line,
+                      keys[i].name);
         x += own;
     }
     return height + 8;
@@ -134,6 +133,59 @@ void leat_chart_whisker(FILE *out, double x1, double x2, double y)
     leat_svg_line(out, x1, y, x2, y, "whisker");
     leat_svg_line(out, x1, y - 4, x1, y + 4, "whisker");
     leat_svg_line(out, x2, y - 4, x2, y + 4, "whisker");
+}
+
+/* --- tables ----------------------------------------------------------------------------------------*/
+
+leat_chart_table leat_chart_table_open(FILE *out, const char *const *heads)
+{
+    leat_chart_table t = { .out = out };
+    fputs("<div class=\"wide\"><table><thead><tr>", out);
+    for (; heads[t.n_columns]; t.n_columns++) {
+        fputs("<th scope=\"col\">", out);
+        leat_svg_escape(out, heads[t.n_columns]);
+        fputs("</th>", out);
+    }
+    fputs("</tr></thead><tbody>\n", out);
+    return t;
+}
+
+static void put_cell(leat_chart_table *t, const char *kind, const char *text)
+{
+    fprintf(t->out, "%s<td%s>", t->at ? "" : "<tr>", kind);
+    leat_svg_escape(t->out, text);
+    t->at = (t->at + 1) % t->n_columns;
+    fputs(t->at ? "</td>" : "</td></tr>\n", t->out);
+}
+
+static void put_number(leat_chart_table *t, leat_figure figure)
+{
+    put_cell(t, " class=\"n\"", *figure.text ? figure.text : "–");
+}
+
+void leat_chart_cell_text(leat_chart_table *t, const char *text)
+{
+    put_cell(t, "", text ? text : "–");
+}
+
+void leat_chart_cell_number(leat_chart_table *t, double value)
+{
+    put_number(t, leat_figure_number(value));
+}
+
+void leat_chart_cell_percent(leat_chart_table *t, double share)
+{
+    put_number(t, leat_figure_percent(share));
+}
+
+void leat_chart_cell_range(leat_chart_table *t, double low, double high)
+{
+    put_number(t, leat_figure_range(low, high));
+}
+
+void leat_chart_table_close(leat_chart_table *t)
+{
+    fputs("</tbody></table></div>\n", t->out);
 }
 
 /* --- figures and files -----------------------------------------------------------------------------*/

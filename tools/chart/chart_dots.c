@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
-
-#include "chart.h"
 
 enum { NAME_ROW = 20, LANE = 11, EDGE = 8, LOG_FROM = 20 };
 
@@ -37,8 +35,8 @@ static leat_axis axis_of(const leat_dots *d, double width)
 static void put_row(FILE *out, const leat_dots *d, const struct leat_dots_row *row,
                     const leat_axis *x, double width, double y)
 {
-    char text[400], kind[64];
-    leat_svg_text(out, 0, y + 14, "", "start", leat_svg_fit(row->name, width, text, sizeof text));
+    char kind[64];
+    leat_svg_name(out, 0, y + 14, "", "start", width, row->name);
     leat_svg_rect(out, x->at, y + NAME_ROW, x->length, d->n_keys * LANE + 4, "track");
     for (int k = 0; k < d->n_keys; k++) {
         const double middle =
@@ -77,17 +75,15 @@ static void put_table(FILE *out, const void *data)
         heads[1 + 2 * k] = d->keys[k].name;
         heads[2 + 2 * k] = "95 % interval";
     }
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < d->n; i++) {
-        leat_table_row(out);
-        leat_table_text(out, d->rows[i].name);
+        leat_chart_cell_text(&t, d->rows[i].name);
         for (int k = 0; k < d->n_keys; k++) {
-            leat_table_number(out, d->rows[i].values[k]);
-            leat_table_range(out, d->rows[i].low[k], d->rows[i].high[k]);
+            leat_chart_cell_number(&t, d->rows[i].values[k]);
+            leat_chart_cell_range(&t, d->rows[i].low[k], d->rows[i].high[k]);
         }
-        leat_table_row_end(out);
     }
-    leat_table_close(out);
+    leat_chart_table_close(&t);
 }
 
 leat_chart leat_chart_dots(const leat_dots *data)

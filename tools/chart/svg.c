@@ -64,6 +64,13 @@ void leat_svg_line(FILE *out, double x1, double y1, double x2, double y2, const 
     fputs("/>\n", out);
 }
 
+void leat_svg_name(FILE *out, double x, double y, const char *kind, const char *anchor,
+                   double width, const char *name)
+{
+    char text[400];
+    leat_svg_text(out, x, y, kind, anchor, leat_svg_fit(name, width, text, sizeof text));
+}
+
 /* Bytes of the character of UTF-8 at `text`. */
 static size_t bytes_of(const char *text)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chart/charts.h"
+#include "chart/chart.h"
 #include "page.h"
 #include "print/fields.h"
 

@@ -265,7 +265,6 @@ static void add_line(const leat_run_rows *rows, const json_t *list, const char *
     }
     if (line->n == 0) {
         free(line->x);
-        free(line->y);
         lines->n--;
     }
 }

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "chart/charts.h"
+#include "chart/chart.h"
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
