@@ -120,13 +120,13 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 static int add_curve(struct plot *p, struct panel *panel, int i, const char *key, leat_error *err)
 {
     char run[TEXT_MOST], name[TEXT_MOST + 64];
-    const int before = panel->lines.n;
     leat_svg_fit(p->names[i], 400, run, sizeof run);
     snprintf(name, sizeof name, "%s: %.60s", run, key);
-    leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
-    if (panel->lines.n > before) {
-        panel->lines.lines[before].colour = i;
-        panel->lines.lines[before].dash = panel->n_keys;
+    leat_chart_line *const line =
+        leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
+    if (line) {
+        line->colour = i;
+        line->dash = panel->n_keys;
     }
     return panel->lines.failed ? leat_fail(err, LEAT_E_NOMEM, "out of memory") : LEAT_OK;
 }

@@ -8,7 +8,7 @@
 #include "files.h"
 #include "formats/events.h"
 #include "formats/whole_file.h"
-#include "page_kinds.h"
+#include "page.h"
 
 /* --- names -----------------------------------------------------------------------------------------*/
 

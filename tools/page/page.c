@@ -6,7 +6,6 @@
 
 #include "files.h"
 #include "formats/grow.h"
-#include "page_kinds.h"
 
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
 static const char style[] =

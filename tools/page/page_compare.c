@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/figure.h"
-#include "page_kinds.h"
+#include "page.h"
 
 /* The arm that the others are compared with. */
 static const json_t *first_arm(const json_t *json)

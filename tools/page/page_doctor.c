@@ -6,7 +6,7 @@
 
 #include "files.h"
 #include "formats/figure.h"
-#include "page_kinds.h"
+#include "page.h"
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "page_kinds.h"
+#include "page.h"
 
 enum { POINTS_MOST = 5000 };
 
