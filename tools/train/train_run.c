@@ -81,6 +81,97 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc < 0 && !e->eval_stopped ? leat_fail_in(err, rc, "eval: ") : LEAT_OK;
 }
 
+/* --- rates of an interval -----------------------------------------------------------------------*/
+
+/* They never wait for the device: what only a wait would tell is NaN. */
+typedef struct interval_rate {
+    int64_t samples;       /* that are not masked; on the CPU of all ranks */
+    double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
+    double samples_per_s;
+    double idle;       /* share of the time without a step; NaN likewise */
+    double wait_share; /* share of the time in which the loop waited for a batch */
+} interval_rate;
+
+static leat_train_snapshot snapshot_now(const leat_train_run *run)
+{
+    leat_loader_stats_info stats;
+    leat_train_snapshot now = { .busy_ns = run->busy_ns,
+                                .rows = run->rows,
+                                .samples = run->samples };
+    leat_loader_stats(run->loader, &stats);
+    leat_trainer_so_far(run->trainer, &now.so_far);
+    now.wait_ns = stats.wait_ns;
+    now.at_ns = leat_host_now_ns();
+    return now;
+}
+
+/* Mean of the samples after n, from the mean of the first n and that of all. */
+static double mean_since(double before, uint64_t n, double all, uint64_t n_all)
+{
+    const double sum = all * (double)n_all - (n ? before * (double)n : 0);
+    return n_all > n ? sum / (double)(n_all - n) : NAN;
+}
+
+static double share(int64_t part, int64_t whole)
+{
+    const double s = whole > 0 ? (double)part / (double)whole : NAN;
+    return s < 0 ? 0 : s > 1 ? 1 : s;
+}
+
+/* Ends an interval, and begins the next. */
+static interval_rate rate_since(const leat_train_run *run, leat_train_snapshot *from)
+{
+    const leat_train_snapshot a = *from, b = snapshot_now(run);
+    const int64_t ns = b.at_ns - a.at_ns;
+    *from = b;
+    return (interval_rate){
+        .samples = b.so_far.samples > a.so_far.samples
+                       ? (int64_t)(b.so_far.samples - a.so_far.samples)
+                       : b.samples - a.samples,
+        .loss = mean_since(a.so_far.loss, a.so_far.samples, b.so_far.loss, b.so_far.samples),
+        .accuracy =
+            mean_since(a.so_far.accuracy, a.so_far.samples, b.so_far.accuracy, b.so_far.samples),
+        .samples_per_s = ns > 0 ? (double)(b.rows - a.rows) * 1e9 / (double)ns : NAN,
+        .idle = run->is_cpu ? 1 - share(b.busy_ns - a.busy_ns, ns) : NAN,
+        .wait_share = share(b.wait_ns - a.wait_ns, ns),
+    };
+}
+
+/* --- some early steps with the device's own records ------------------------------------------------------*/
+
+/* Early, so that a library that fails there costs little. As many steps stay unrecorded in the epoch, for its shares. After the pause at the begin the loader is ahead, and
+ * some steps pass until it is not. */
+enum { STEPS_BEFORE = 20, LEFT_LEAST = 20, STEPS_MOST = 60, SETTLE_MOST = 10 };
+
+static void begin_record(leat_train_run *t, int64_t left)
+{
+    leat_train_record *const record = &t->record;
+    leat_error err = { 0 };
+    record->tried = true;
+    if (leat_trainer_record(t->trainer, &err) < 0)
+        snprintf(record->result.why, sizeof record->result.why, "%.250s", err.message);
+    else {
+        record->steps = record->left = left / 2 < STEPS_MOST ? left / 2 : STEPS_MOST;
+        snprintf(record->result.why, sizeof record->result.why,
+                 "the run ended while steps were recorded");
+    }
+}
+
+/* After a step that `left` others follow in its epoch. The pause after a recording is part of the next step. */
+static void record_step(leat_train_run *t, int64_t left)
+{
+    leat_train_record *const record = &t->record;
+    if (!record->tried && t->steps >= STEPS_BEFORE && left >= LEFT_LEAST)
+        begin_record(t, left);
+    else if (record->left && --record->left == 0) {
+        const int64_t settle = record->steps / 4;
+        leat_trainer_recorded(t->trainer, settle < SETTLE_MOST ? settle : SETTLE_MOST,
+                              &record->result);
+        t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, EARLY_MAX - t->n_times);
+        t->unmeasured = t->n_times;
+    }
+}
+
 /* --- logging -----------------------------------------------------------------------------------*/
 
 /* Passes over the data after this many steps; NaN: a pass has no end. */
@@ -109,7 +200,7 @@ static void log_step(leat_train_run *t, int64_t epoch)
 {
     if (!t->log || (t->first + t->steps) % t->log_every != 0)
         return;
-    const leat_train_rate now = leat_train_rate_next(t, &t->logged);
+    const interval_rate now = rate_since(t, &t->logged);
     json_t *line = json_object();
     leat_json_int(line, "epoch", epoch);
     leat_json_real(line, "epochs_done", epochs_done(t));
@@ -158,7 +249,7 @@ static void begin_epoch(leat_train_run *t)
 {
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_host_now_ns();
-    leat_train_rate_begin(t, &t->logged);
+    t->logged = snapshot_now(t);
     leat_train_first_begin(t);
 }
 
@@ -180,12 +271,9 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
 /* whole: not one that --steps cuts short. */
 static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
-    leat_train_epoch e = { .number = number,
-                           .steps = t->epoch_steps,
-                           .trainer = t->trainer,
-                           .first = !t->has_epoch,
-                           .flops_per_sample =
-                               leat_trainer_get_info(t->trainer)->flops_per_sample };
+    leat_train_epoch e = {
+        .number = number, .steps = t->epoch_steps, .trainer = t->trainer, .first = !t->has_epoch
+    };
     int rc =
         (whole ? leat_trainer_metrics : leat_trainer_metrics_within)(t->trainer, &e.train, err);
     const int64_t end_ns = leat_host_now_ns();
@@ -202,12 +290,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         return rc;
     t->ended_early = e.decided.stop;
     leat_progress_hide(&t->progress);
-    if (t->talks && e.first)
-        leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
-        leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
-    if (t->talks)
-        leat_train_decide_print(t, &e);
+        leat_train_epoch_print(t, &e);
     t->has_epoch = true;
     note_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
@@ -225,14 +309,6 @@ static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
     const int64_t of_run = t->steps_most > 0 ? t->steps_most - t->steps : INT64_MAX;
     const int64_t left = per_epoch > 0 ? per_epoch - 1 - number % per_epoch : INT64_MAX;
     return left < of_run ? left : of_run;
-}
-
-static void record(leat_train_run *t, int64_t number)
-{
-    if (!leat_train_record_step(&t->record, t->trainer, t->steps, left_in_epoch(t, number)))
-        return;
-    t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, EARLY_MAX - t->n_times);
-    t->unmeasured = t->n_times;
 }
 
 /* One step; *end: the run is over. */
@@ -265,7 +341,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     t->samples += info.rows - info.n_masked;
     t->steps++;
     t->epoch_steps++;
-    record(t, info.number);
+    record_step(t, left_in_epoch(t, info.number));
     log_step(t, epoch);
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
@@ -291,10 +367,10 @@ static int evaluate_owed(leat_train_run *t, leat_error *err)
     if (rc < 0 || !e.has_eval || (rc = leat_train_decide(t, &e, err)) < 0)
         return rc;
     t->ended_early = e.decided.stop;
-    if (t->talks)
+    if (t->talks) {
         printf("evaluation that the last run did not finish: loss %.4f\n", e.eval.loss);
-    if (t->talks)
         leat_train_decide_print(t, &e);
+    }
     note_epoch(t, &e);
     return LEAT_OK;
 }
@@ -311,7 +387,7 @@ static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
     leat_metrics now;
-    const leat_train_rate recent = leat_train_rate_next(t, &t->shown);
+    const interval_rate recent = rate_since(t, &t->shown);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     leat_trainer_so_far(t->trainer, &now);
     if (now.samples && !isnan(now.loss))
@@ -354,8 +430,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->progress.user = t;
     t->progress.own_rate = true;
     t->is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu");
-    leat_train_rate_begin(t, &t->shown);
-    leat_train_record_init(&t->record);
+    t->shown = snapshot_now(t);
+    snprintf(t->record.result.why, sizeof t->record.result.why,
+             "after %d steps no epoch had another %d", STEPS_BEFORE, LEFT_LEAST);
     t->keep.loader = t->loader;
     t->keep.log = t->log;
     rc = evaluate_owed(t, err);

@@ -104,48 +104,22 @@ int leat_train_log_close(leat_train_log **log, leat_error *err);
 
 /* --- measurements ----------------------------------------------------------------------------- */
 
-/* What a run of `leat train` measures of itself. Rates of an interval, for the log and the progress
- * line, never wait for the device: what only a wait would tell is NaN. */
-
-/* --- loss and rates of an interval of training --- */
-
 typedef struct leat_train_run leat_train_run;
 
-/* Where an interval begins. */
+/* Where an interval begins, whose rates the log and the progress line have: at the start of an epoch, after
+ * leat_trainer_metrics(), or of a run. A run that goes on inside an epoch has the sums of that epoch up to there, which the
+ * interval does not count. */
 typedef struct leat_train_snapshot {
     int64_t at_ns, busy_ns, wait_ns, rows, samples;
     leat_metrics so_far; /* as leat_trainer_so_far() */
 } leat_train_snapshot;
 
-typedef struct leat_train_rate {
-    int64_t samples;       /* that are not masked; on the CPU of all ranks */
-    double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
-    double samples_per_s;
-    double idle;       /* share of the time without a step; NaN likewise */
-    double wait_share; /* share of the time in which the loop waited for a batch */
-} leat_train_rate;
-
-/* Begins an interval now: at the start of an epoch, after leat_trainer_metrics(), or of a run. A run that goes on inside an
- * epoch has the sums of that epoch up to there, which the interval does not count. */
-void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from);
-/* Ends it and begins the next. */
-leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snapshot *from);
-
-/* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
- * fails there costs little --- */
-
+/* Some early steps with the device's own records (leat_trainer_record). */
 typedef struct leat_train_record {
     leat_recorded result; /* n_steps 0 until steps were recorded */
     bool tried;
     int64_t steps, left; /* of the recording that is under way; 0: none */
 } leat_train_record;
-
-/* Before the first step. */
-void leat_train_record_init(leat_train_record *record);
-/* After every step. made: steps of the run so far; left: steps that follow in this epoch. True: a recording ended with
- * this step, and the pause for it is part of the next one. */
-bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,
-                            int64_t left);
 
 /* --- an epoch --- */
 
@@ -157,18 +131,16 @@ typedef struct leat_train_epoch {
     bool has_eval, has_meter, steady;
     bool eval_stopped; /* by a signal, so that there is no has_eval */
     leat_meter meter;
-    double flops_per_sample; /* of the model */
-    double rate;             /* of learning, at its end */
+    double rate; /* of learning, at its end */
     leat_train_decision decided;
-    const leat_trainer *trainer; /* has the classes of its evaluation; NULL: none */
+    const leat_trainer *trainer; /* has the classes of its evaluation */
     bool first;                  /* of the run: says which classes have no sample */
 } leat_train_epoch;
 
 /* Owned by the caller. */
 json_t *leat_train_epoch_json(const leat_train_epoch *e);
-/* A table on standard output, 80 columns wide: its head, and a row per epoch. */
-void leat_train_epoch_head(bool has_eval, bool simulated);
-void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated);
+/* A row of a table on standard output, 80 columns wide, whose head comes with the first epoch; and what was decided. */
+void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e);
 
 /* --- how much longer the first epoch took than later ones, and in which parts --- */
 
@@ -257,11 +229,6 @@ int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err);
 /* A line about it, under the row of the epoch. */
 void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e);
 
-/* At the end: which epoch was the best, and where its weights are. */
-void leat_train_decide_end(const leat_train_run *t);
-/* The same: adds `best`, null or an object. */
-void leat_train_decide_add(json_t *object, const leat_train_run *t);
-
 /* --- a loss that is not finite: where it arose, and whether the data are the reason --- */
 
 /* Fails at an epoch's loss that is not finite: later steps and weights would be useless. */
@@ -296,8 +263,6 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
 
 /* On standard error. */
 void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
-/* An object; null if the run was not stopped. Owned by the caller. */
-json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call);
 
 /* --- what `leat train` says of train.weights --- */
 
