@@ -58,6 +58,9 @@ void leat_trained_close(leat_trained *t);
  * which record has one, or, where none has, which batch it was. */
 int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err);
 
+/* The value of a part of a section; NULL: of the top. False: there is none. */
+bool leat_trained_get(const leat_config *config, const char *section, const char *part,
+                      char text[LEAT_OPTION_STRING_MAX]);
 /* The name of class i; its number in `text` if it has none. */
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24]);
 /* NULL: the top of the config. */
