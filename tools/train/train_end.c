@@ -46,12 +46,14 @@ static void print_speed(const leat_train_run *t)
 
 /* --- the best weights ---------------------------------------------------------------------------*/
 
-/* The epoch of the best evaluation, from 0; -1: none. */
+/* The epoch of the best evaluation, from 0; -1: none, or the best weights are not kept. */
 static int64_t best_epoch(const leat_train_run *t)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    const bool known = t->decided.best_batch > 0 && per_epoch > 0;
-    return known ? t->decided.best_batch / per_epoch - 1 : -1;
+    const bool kept = leat_trainer_get_info(t->trainer)->checkpoint_best && t->keep.folder;
+    return kept && t->decided.best_batch > 0 && per_epoch > 0
+               ? t->decided.best_batch / per_epoch - 1
+               : -1;
 }
 
 /* The file of its weights, in new memory. NULL: it is not there, as when the run went on in another folder and the best epoch
@@ -69,7 +71,7 @@ static char *best_file(const leat_train_run *t, leat_error *why)
 static void print_best(const leat_train_run *t)
 {
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
-    if (!metric || !t->keep.folder || best_epoch(t) < 0)
+    if (best_epoch(t) < 0)
         return;
     leat_error why = { 0 };
     char *const path = best_file(t, &why);
@@ -84,7 +86,7 @@ static void add_best(json_t *object, const leat_train_run *t)
 {
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
     leat_json_add(object, "best", json_null());
-    if (!metric || !t->keep.folder || best_epoch(t) < 0)
+    if (best_epoch(t) < 0)
         return;
     char *const path = best_file(t, NULL);
     json_t *json = leat_json_object(object, "best");

@@ -261,7 +261,7 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
         return;
     if (save(t, &err) < 0)
         fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
-    if (leat_train_keep_end(&t->keep, t->steps, &err) < 0)
+    if (leat_train_keep_end(t, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
     else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
         fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
@@ -350,7 +350,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
     if (rc == LEAT_OK)
-        leat_train_keep_step(&t->keep, t->steps, left_in_epoch(t, info.number));
+        leat_train_keep_step(t, left_in_epoch(t, info.number));
     return rc;
 }
 
@@ -415,13 +415,10 @@ static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     bool end = false;
-    int rc = LEAT_OK;
     t->times = calloc(TIMES_MAX + EARLY_MAX, sizeof *t->times);
-    if (!t->times)
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = t->times ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if ((rc = leat_ranks_agree(t->ranks, rc, NULL, err)) < 0) {
         free(t->times);
-        t->times = NULL;
         return rc;
     }
     leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
@@ -433,8 +430,6 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->shown = snapshot_now(t);
     snprintf(t->record.result.why, sizeof t->record.result.why,
              "after %d steps no epoch had another %d", STEPS_BEFORE, LEFT_LEAST);
-    t->keep.loader = t->loader;
-    t->keep.log = t->log;
     rc = evaluate_owed(t, err);
     begin_epoch(t);
     end = t->ended_early || t->finished;
@@ -446,7 +441,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);
     if (rc == LEAT_OK)
-        rc = leat_train_keep_end(&t->keep, t->steps, err);
+        rc = leat_train_keep_end(t, err);
     leat_loader_stats(t->loader, &t->stats);
     uint64_t bad[] = { t->stats.n_masked, t->stats.n_replaced };
     rc = leat_ranks_total(t->ranks, rc, bad, 2, err);
@@ -454,6 +449,5 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->stats.n_replaced = bad[1];
     leat_progress_fini(&t->progress);
     free(t->times);
-    t->times = NULL;
     return rc;
 }

@@ -17,16 +17,14 @@
 #include "print/speed.h"
 #include "print/summary.h"
 
+typedef struct leat_train_run leat_train_run;
 typedef struct leat_train_log leat_train_log;
 
 /* --- when `leat train` writes checkpoints, and from which one it goes on --- */
 
 typedef struct leat_train_keep {
-    leat_trainer *trainer; /* borrowed */
-    leat_loader *loader;
-    leat_train_log *log; /* has the steps before a checkpoint on disk first; NULL: none */
-    const char *folder;  /* NULL: no checkpoints are written */
-    int lock;            /* of the folder, a file descriptor; 0: none */
+    const char *folder; /* NULL: no checkpoints are written */
+    int lock;           /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
     bool goes_on; /* from a checkpoint */
     bool masks;   /* set after opening: on_error may mask whole batches */
@@ -43,8 +41,8 @@ typedef struct leat_train_keep {
  * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
  * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
  * error. writes false: another rank writes; only restores. */
-int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
-                         bool writes, leat_checkpoint_found *found, leat_error *err);
+int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
+                         leat_checkpoint_found *found, leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_keep_close(leat_train_keep *keep);
@@ -52,11 +50,11 @@ void leat_train_keep_close(leat_train_keep *keep);
 /* After a step that `left` others follow in its epoch, or before the end of the run: writes a checkpoint after the last update
  * of the epoch, and if one is due and the weights are between two updates. A failure in the middle of a run is reported on
  * standard error, and the run goes on. */
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left);
+void leat_train_keep_step(leat_train_run *t, int64_t left);
 
 /* At the end of a run: writes the last one, unless it is there already. The batches after the last update are not in it: a
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
-int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
+int leat_train_keep_end(leat_train_run *t, leat_error *err);
 
 /* --- the folder of --log ---------------------------------------------------------------------- */
 
@@ -66,15 +64,6 @@ int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
  * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
  * and flushed at most once a second, after each epoch and before each checkpoint. If writing fails, logging stops
  * and the run goes on; leat_train_log_close() returns the error. */
-
-#define LEAT_ROW_LOG(s)                                                                            \
-    LEAT_OPTION_STRING(                                                                            \
-        s, log, NULL,                                                                              \
-        "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
-        "batch.png with the first batch; a resumed run appends to it, and a new run needs a "      \
-        "folder "                                                                                  \
-        "without a log"),                                                                          \
-        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
 
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
@@ -103,8 +92,6 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
 int leat_train_log_close(leat_train_log **log, leat_error *err);
 
 /* --- measurements ----------------------------------------------------------------------------- */
-
-typedef struct leat_train_run leat_train_run;
 
 /* Where an interval begins, whose rates the log and the progress line have: at the start of an epoch, after
  * leat_trainer_metrics(), or of a run. A run that goes on inside an epoch has the sums of that epoch up to there, which the
@@ -306,7 +293,6 @@ enum {
     LEAT_TRAIN_RANKS_AUTO = LEAT_OPTION_CHOICE(0), /* 1 */
     LEAT_TRAIN_RANKS_MPI = LEAT_OPTION_CHOICE(1)
 };
-extern const char *const leat_train_ranks_words[];
 
 /* n, deadline, overlap: of the options. Forks n - 1 processes, and returns in all of them; or joins those of MPI. 1: does
  * nothing. Before threads are started and files are opened. */
