@@ -125,9 +125,7 @@ static void put_text(FILE *out, int x, int y, const char *before, const char *na
 {
     char cut[19];
     snprintf(cut, sizeof cut, "%s", name);
-    fprintf(out, "<text x=\"%d\" y=\"%d\">%s", x, y, before);
-    leat_svg_escape(out, cut);
-    fputs("</text>\n", out);
+    leat_svg_put(out, "<text x=\"%d\" y=\"%d\">%s%s</text>\n", x, y, before, cut);
 }
 
 static void put_cell(FILE *out, const wrong_sample *w, const leat_trained *t,
@@ -188,32 +186,26 @@ static int draw(const wrong_sheet *sheet, leat_sheet *drawn, leat_error *err)
     return rc < 0 ? leat_fail(err, rc, "--sheet: %s", leat_code_text(rc)) : rc;
 }
 
-static int write_svg(const wrong_sheet *sheet, const leat_trained *t, const leat_sheet *drawn,
-                     const char *path, leat_error *err)
+/* Writes the picture of one image or more as SVG: each with its class and what was predicted. */
+static int write_sheet(const wrong_sheet *sheet, const leat_trained *t, const char *path,
+                       leat_error *err)
 {
+    leat_sheet drawn = { 0 };
     char *text = NULL;
     uint8_t *png = NULL;
     size_t length = 0, size = 0;
-    int rc = leat_image_encode_png(drawn->pixels, drawn->height, drawn->width, &png, &size, err);
+    int rc = draw(sheet, &drawn, err);
+    if (rc == LEAT_OK)
+        rc = leat_image_encode_png(drawn.pixels, drawn.height, drawn.width, &png, &size, err);
     FILE *out = rc == LEAT_OK ? open_memstream(&text, &length) : NULL;
     if (out)
-        put_picture(out, sheet, t, drawn, png, size);
+        put_picture(out, sheet, t, &drawn, png, size);
     if (rc == LEAT_OK)
         rc = leat_files_close_text(out, &text)
                  ? leat_files_write(path, text, length, err)
                  : leat_fail(err, LEAT_E_NOMEM, "--sheet: out of memory");
     free(png);
     free(text);
-    return rc;
-}
-
-static int write_sheet(const wrong_sheet *sheet, const leat_trained *t, const char *path,
-                       leat_error *err)
-{
-    leat_sheet drawn = { 0 };
-    int rc = draw(sheet, &drawn, err);
-    if (rc == LEAT_OK)
-        rc = write_svg(sheet, t, &drawn, path, err);
     free(drawn.pixels);
     return rc;
 }

@@ -141,11 +141,8 @@ leat_chart_table leat_chart_table_open(FILE *out, const char *const *heads)
 {
     leat_chart_table t = { .out = out };
     fputs("<div class=\"wide\"><table><thead><tr>", out);
-    for (; heads[t.n_columns]; t.n_columns++) {
-        fputs("<th scope=\"col\">", out);
-        leat_svg_escape(out, heads[t.n_columns]);
-        fputs("</th>", out);
-    }
+    for (; heads[t.n_columns]; t.n_columns++)
+        leat_svg_put(out, "<th scope=\"col\">%s</th>", heads[t.n_columns]);
     fputs("</tr></thead><tbody>\n", out);
     return t;
 }
@@ -202,19 +199,16 @@ static char *draw(const leat_chart *chart, double width, double *height)
     return leat_files_close_text(out, &text);
 }
 
-static void put_title(FILE *out, const leat_chart *chart)
+/* What is behind the title. */
+static const char *simulated(const leat_chart *chart)
 {
-    leat_svg_escape(out, chart->title);
-    fputs(chart->simulated ? " (simulated)" : "", out);
+    return chart->simulated ? " (simulated)" : "";
 }
 
 static void put_words(FILE *out, const leat_chart *chart)
 {
-    fputs("<title>", out);
-    put_title(out, chart);
-    fputs("</title><desc>", out);
-    leat_svg_escape(out, chart->about);
-    fputs("</desc>\n", out);
+    leat_svg_put(out, "<title>%s%s</title><desc>%s</desc>\n", chart->title, simulated(chart),
+                 chart->about);
 }
 
 static int put_svg(FILE *out, const leat_chart *chart, double width, const char *kind)
@@ -233,11 +227,8 @@ static int put_svg(FILE *out, const leat_chart *chart, double width, const char 
 
 int leat_chart_figure(FILE *out, const leat_chart *chart)
 {
-    fprintf(out, "<figure class=\"%s\">\n<figcaption><h3>", chart->id);
-    put_title(out, chart);
-    fputs("</h3><p>", out);
-    leat_svg_escape(out, chart->about);
-    fputs("</p></figcaption>\n", out);
+    leat_svg_put(out, "<figure class=\"%s\">\n<figcaption><h3>%s%s</h3><p>%s</p></figcaption>\n",
+                 chart->id, chart->title, simulated(chart), chart->about);
     if (put_svg(out, chart, LEAT_CHART_WIDE, "big") < 0 ||
         put_svg(out, chart, LEAT_CHART_NARROW, "phone") < 0)
         return LEAT_E_NOMEM;
@@ -256,10 +247,11 @@ static int put_below(FILE *out, const leat_chart *chart, int *bottom)
     char *const marks = draw(chart, LEAT_CHART_WIDE, &height);
     if (!marks)
         return LEAT_E_NOMEM;
-    fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, *bottom + 14);
-    put_title(out, chart);
-    fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n", EDGE, *bottom + HEAD,
-            marks);
+    leat_svg_put(out,
+                 "<text x=\"%d\" y=\"%d\" class=\"strong title\">%s%s</text>\n"
+                 "<g transform=\"translate(%d %d)\">\n",
+                 EDGE, *bottom + 14, chart->title, simulated(chart), EDGE, *bottom + HEAD);
+    fprintf(out, "%s</g>\n", marks);
     *bottom += (int)ceil(height) + HEAD;
     free(marks);
     return LEAT_OK;

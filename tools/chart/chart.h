@@ -10,12 +10,15 @@
 #include <stdio.h>
 
 #include "formats/figure.h"
+#include "leat/error.h"
 #include "spans.h"
 
 /* --- elements of SVG; texts are escaped --- */
 
 /* Writes text of SVG or HTML, good inside of quotes, too. What is no UTF-8, or what XML does not allow, becomes \xHH. */
 void leat_svg_escape(FILE *out, const char *text);
+/* Like fprintf(), with escaped texts. The format has no other directives than %s and %d. */
+void leat_svg_put(FILE *out, const char *format, ...) LEAT_PRINTF(2, 3);
 
 /* kind: the class; "" none. anchor: "start", "middle" or "end". */
 void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
@@ -143,7 +146,7 @@ typedef struct leat_chart_arm {
 
 typedef struct leat_arms {
     bool simulated; /* the title says so */
-    const char *title, *about;
+    const char *id, *title, *about;
     const char *names; /* what they are: "arm", "epoch" */
     const char *step;  /* "mean step" */
     leat_chart_arm arms[LEAT_ARMS_MOST];

@@ -137,11 +137,5 @@ static void put_table(FILE *out, const void *data)
 
 leat_chart leat_chart_arms(const leat_arms *data)
 {
-    return (leat_chart){ .id = "arms",
-                         .title = data->title,
-                         .simulated = data->simulated,
-                         .about = data->about,
-                         .data = data,
-                         .draw = draw,
-                         .table = put_table };
+    return LEAT_CHART_OF(data, draw, put_table);
 }

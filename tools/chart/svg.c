@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "chart.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -32,6 +33,18 @@ void leat_svg_escape(FILE *out, const char *text)
         else
             fprintf(out, "\\x%02x", (unsigned char)*text);
     }
+}
+
+void leat_svg_put(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    for (size_t n; n = strcspn(format, "%"), fwrite(format, 1, n, out), format[n]; format += n + 2)
+        if (format[n + 1] == 's')
+            leat_svg_escape(out, va_arg(args, const char *));
+        else
+            fprintf(out, "%d", va_arg(args, int));
+    va_end(args);
 }
 
 static void put_class(FILE *out, const char *kind)

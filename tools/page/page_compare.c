@@ -177,6 +177,7 @@ static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
 static void put_arms(leat_page *page, const arm_list *arms)
 {
     leat_arms data = {
+        .id = "arms",
         .title = "Device idle and step time, side by side",
         .simulated = arms->simulated,
         .about = "What the device’s time went to. The thin line is the 95 % interval of the idle "

@@ -203,11 +203,9 @@ static void put_evidence(leat_page *page, const json_t *json)
     if (json_array_size(list) == 0)
         return;
     fputs("<h3>Evidence</h3>\n<ul>\n", page->out);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        fputs("<li>", page->out);
-        leat_svg_escape(page->out, leat_fields_text_or(json_array_get(list, i), "text", "?"));
-        fputs("</li>\n", page->out);
-    }
+    for (size_t i = 0; i < json_array_size(list); i++)
+        leat_svg_put(page->out, "<li>%s</li>\n",
+                     leat_fields_text_or(json_array_get(list, i), "text", "?"));
     fputs("</ul>\n", page->out);
 }
 

@@ -50,8 +50,7 @@ static void put_findings(leat_page *page, const json_t *json)
                   ? "<li class=\"no\"><b title=\"does not hold\">✗</b> does not hold: "
                   : "<li class=\"open\"><b title=\"open\">?</b> not decided: ",
               page->out);
-        leat_svg_escape(page->out, leat_fields_text_or(one, "text", "?"));
-        fputs("</li>\n", page->out);
+        leat_svg_put(page->out, "%s</li>\n", leat_fields_text_or(one, "text", "?"));
     }
     fputs("</ul>\n", page->out);
 }

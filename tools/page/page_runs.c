@@ -237,7 +237,8 @@ static void put_epochs(leat_page *page, const json_t *json)
     const json_t *const epochs = leat_fields_list(json, "epochs");
     const size_t n = json_array_size(epochs);
     char names[LEAT_ARMS_MOST][sizeof(leat_figure) + 8];
-    leat_arms data = { .title = "Device and step time, epoch by epoch",
+    leat_arms data = { .id = "arms",
+                       .title = "Device and step time, epoch by epoch",
                        .about =
                            "What the device’s time went to after the warm-up, and the median step.",
                        .simulated = leat_fields_true(json, "simulated"),
