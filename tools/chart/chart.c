@@ -106,12 +106,6 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
     return height + 8;
 }
 
-leat_figure leat_chart_tick(const leat_axis *axis, double value)
-{
-    char text[32];
-    return leat_figure_group(leat_axis_text(axis, value, text));
-}
-
 void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name)
 {
     double ticks[LEAT_AXIS_TICKS_MOST];
@@ -120,7 +114,7 @@ void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, c
         const double at = leat_axis_place(x, ticks[i]);
         leat_svg_line(out, at, top, at, bottom + 4, "grid");
         leat_svg_text(out, at, bottom + 18, "small", at < 8 ? "start" : "middle",
-                      leat_chart_tick(x, ticks[i]).text);
+                      leat_axis_tick(x, ticks[i]).text);
     }
     leat_svg_text(out, x->at + x->length / 2, bottom + 38, "small", "middle", name);
 }

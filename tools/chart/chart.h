@@ -20,7 +20,7 @@ void leat_svg_escape(FILE *out, const char *text);
 /* Like fprintf(), with escaped texts. The format has no other directives than %s and %d. */
 void leat_svg_put(FILE *out, const char *format, ...) LEAT_PRINTF(2, 3);
 
-/* kind: the class; "" none. anchor: "start", "middle" or "end". */
+/* kind: the class; "" none, of a text. anchor: "start", "middle" or "end". */
 void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
                    const char *words);
 /* The same, cut by leat_svg_fit(). */
@@ -56,8 +56,7 @@ leat_axis leat_axis_log(double low, double high, double at, double length, int n
 
 double leat_axis_place(const leat_axis *scale, double value);
 int leat_axis_ticks(const leat_axis *scale, double values[LEAT_AXIS_TICKS_MOST]);
-/* The text of a tick. */
-const char *leat_axis_text(const leat_axis *scale, double value, char text[32]);
+leat_figure leat_axis_tick(const leat_axis *scale, double value);
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
@@ -109,7 +108,6 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
  * LEAT_CHART_AXIS pixels below `bottom`. */
 enum { LEAT_CHART_AXIS = 44 };
-leat_figure leat_chart_tick(const leat_axis *axis, double value);
 void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name);
 
 /* An interval as a thin line with ends; nothing if it is NaN. */
@@ -196,21 +194,18 @@ void leat_bars_wall(leat_bars *bars, const char *name, double value);
 
 leat_chart leat_chart_bars(const leat_bars *data);
 
-/* --- up to four values in each row as dots on one axis, which is logarithmic where values lie far apart --- */
+/* --- rates of the loader, the step, and both of each arm as dots on one axis, which is logarithmic where they lie far
+ * apart --- */
 
-enum { LEAT_DOTS_ROWS_MOST = LEAT_ARMS_MOST, LEAT_DOTS_MOST = 4 };
+enum { LEAT_DOTS_MOST = 3 };
 
 typedef struct leat_dots {
-    const char *id, *title, *about; /* of the chart */
-    bool simulated;
-    const char *axis, *names;            /* what the values are; what the rows are */
-    leat_chart_key keys[LEAT_DOTS_MOST]; /* of the dots of a row */
-    int n_keys;
+    bool simulated; /* the title says so */
     struct leat_dots_row {
         const char *name;
         double values[LEAT_DOTS_MOST]; /* above 0, or NaN; with intervals, or NaN */
         double low[LEAT_DOTS_MOST], high[LEAT_DOTS_MOST];
-    } rows[LEAT_DOTS_ROWS_MOST];
+    } rows[LEAT_ARMS_MOST];
     int n;
 } leat_dots;
 

@@ -125,7 +125,7 @@ static void put_y_axis(FILE *out, const leat_axis *y, double width)
     for (int i = 0; i < n; i++) {
         const double at = leat_axis_place(y, ticks[i]);
         leat_svg_line(out, LEFT, at, width - RIGHT, at, "grid");
-        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_chart_tick(y, ticks[i]).text);
+        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_axis_tick(y, ticks[i]).text);
     }
 }
 

@@ -194,23 +194,12 @@ static void put_arms(leat_page *page, const arm_list *arms)
 
 static void put_rates(leat_page *page, const arm_list *arms)
 {
-    static const char *const keys[] = { "loader", "step", "samples_per_s" };
-    leat_dots data = { .id = "rates",
-                       .title = "What loader and step can do alone",
-                       .simulated = arms->simulated,
-                       .about =
-                           "The slower of the two is the wall: both together cannot be faster for "
-                           "long.",
-                       .axis = "samples per second",
-                       .names = "arm",
-                       .keys = { { .name = "loader alone", .kind = "input_wait", .form = 2 },
-                                 { .name = "step alone", .kind = "busy", .form = 4 },
-                                 { .name = "both together", .kind = "both", .form = 1 } },
-                       .n_keys = 3 };
+    static const char *const keys[LEAT_DOTS_MOST] = { "loader", "step", "samples_per_s" };
+    leat_dots data = { .simulated = arms->simulated };
     for (int i = 0; i < arms->n; i++) {
         struct leat_dots_row *const row = &data.rows[data.n];
         *row = (struct leat_dots_row){ .name = arms->names[i] };
-        for (int k = 0; k < data.n_keys; k++) {
+        for (int k = 0; k < LEAT_DOTS_MOST; k++) {
             char interval[40];
             snprintf(interval, sizeof interval, "%s_interval", keys[k]);
             row->values[k] = leat_fields_number(arm_of(arms, i), keys[k]);

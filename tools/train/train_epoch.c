@@ -23,9 +23,9 @@ static void add_metrics(json_t *one, const char *loss, const char *accuracy,
 }
 
 /* Of the evaluation; null where nobody asked. */
-static void add_classes(json_t *one, const leat_train_epoch *e)
+static void add_classes(json_t *one, const leat_train_run *t, const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(t->trainer) : 0;
     leat_json_real(one, "eval_precision", n > 0 ? e->eval.precision : NAN);
     leat_json_real(one, "eval_recall", n > 0 ? e->eval.recall : NAN);
     leat_json_real(one, "eval_f1", n > 0 ? e->eval.f1 : NAN);
@@ -33,12 +33,12 @@ static void add_classes(json_t *one, const leat_train_epoch *e)
     leat_json_add(one, "eval_classes", n > 0 ? json_array() : json_null());
     for (int64_t i = 0; i < n; i++) {
         leat_score_class class;
-        leat_score_evaluated_class(e->trainer, i, &class);
+        leat_score_evaluated_class(t->trainer, i, &class);
         leat_classes_add(json_object_get(one, "eval_classes"), i, NULL, &class);
     }
 }
 
-json_t *leat_train_epoch_json(const leat_train_epoch *e)
+json_t *leat_train_epoch_json(const leat_train_run *t, const leat_train_epoch *e)
 {
     const leat_meter *m = &e->meter;
     const double no = NAN;
@@ -49,7 +49,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
-    add_classes(one, e);
+    add_classes(one, t, e);
     leat_json_real(one, "learning_rate", e->rate);
     leat_json_bool(one, "best", e->decided.better);
     leat_json_bool(one, "lowered", e->decided.lowered);
@@ -63,7 +63,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
     leat_json_real(one, "other", e->has_meter ? m->other : no);
     leat_speed_add(one, e->has_meter ? m : NULL,
-                   leat_trainer_get_info(e->trainer)->flops_per_sample);
+                   leat_trainer_get_info(t->trainer)->flops_per_sample);
     return one;
 }
 
@@ -108,17 +108,17 @@ static void print_meter(const leat_train_epoch *e)
 }
 
 /* A line below the epoch's, if metrics over classes were asked for. */
-static void print_classes(const leat_train_epoch *e)
+static void print_classes(const leat_train_run *t, const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(t->trainer) : 0;
     leat_classes_absent absent = { .n = 0 };
     char text[LEAT_CLASSES_TEXT];
     if (n == 0)
         return;
     printf("%7s %s\n", "", leat_classes_text(&e->eval, text));
-    for (int64_t i = 0; i < n && e->first; i++) {
+    for (int64_t i = 0; i < n && !t->has_epoch; i++) {
         leat_score_class class;
-        leat_score_evaluated_class(e->trainer, i, &class);
+        leat_score_evaluated_class(t->trainer, i, &class);
         leat_classes_note(&absent, i, &class);
     }
     if (leat_classes_absent_text(&absent))
@@ -138,7 +138,7 @@ void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e)
 {
     const bool simulated = leat_trainer_get_info(t->trainer)->simulated;
     char number[48];
-    if (e->first)
+    if (!t->has_epoch)
         print_head(t->eval_plan, simulated);
     snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)t->epochs);
     printf("%7s", number);
@@ -148,7 +148,7 @@ void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e)
                       simulated);
     print_meter(e);
     printf(" %7.1f\n", e->seconds);
-    print_classes(e);
+    print_classes(t, e);
     if (!e->has_meter)
         printf("%7s (too few steps to measure)\n", "");
     else if (!e->steady)

@@ -190,8 +190,8 @@ static void note_epoch(leat_train_run *t, leat_train_epoch *e)
         t->best_epoch = e->number;
     }
     if (t->list)
-        json_array_append_new(t->list, leat_train_epoch_json(e));
-    json_t *line = leat_train_epoch_json(e);
+        json_array_append_new(t->list, leat_train_epoch_json(t, e));
+    json_t *line = leat_train_epoch_json(t, e);
     leat_json_real(line, "epochs_done", epochs_done(t));
     leat_train_log_add(t->log, "epoch", t->first + t->steps, line);
 }
@@ -271,9 +271,7 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
 /* whole: not one that --steps cuts short. */
 static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
-    leat_train_epoch e = {
-        .number = number, .steps = t->epoch_steps, .trainer = t->trainer, .first = !t->has_epoch
-    };
+    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
     int rc =
         (whole ? leat_trainer_metrics : leat_trainer_metrics_within)(t->trainer, &e.train, err);
     const int64_t end_ns = leat_host_now_ns();
@@ -357,9 +355,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
 /* The evaluation of the epoch before the first batch, which the last run did not finish. */
 static int evaluate_owed(leat_train_run *t, leat_error *err)
 {
-    leat_train_epoch e = { .trainer = t->trainer,
-                           .seconds = NAN,
-                           .train = { .loss = NAN, .accuracy = NAN } };
+    leat_train_epoch e = { .seconds = NAN, .train = { .loss = NAN, .accuracy = NAN } };
     if (!t->owes_evaluation || !t->eval_plan)
         return LEAT_OK;
     e.number = t->first / leat_plan_get_info(t->plan)->n_batches - 1;

@@ -120,12 +120,10 @@ typedef struct leat_train_epoch {
     leat_meter meter;
     double rate; /* of learning, at its end */
     leat_train_decision decided;
-    const leat_trainer *trainer; /* has the classes of its evaluation */
-    bool first;                  /* of the run: says which classes have no sample */
 } leat_train_epoch;
 
 /* Owned by the caller. */
-json_t *leat_train_epoch_json(const leat_train_epoch *e);
+json_t *leat_train_epoch_json(const leat_train_run *t, const leat_train_epoch *e);
 /* A row of a table on standard output, 80 columns wide, whose head comes with the first epoch; and what was decided. */
 void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e);
 
