@@ -94,15 +94,6 @@ struct train {
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
-static int set_checkpoint(struct train *t, leat_error *err)
-{
-    char *text = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
-    const int rc = text ? leat_config_set_as(t->config, text, "--checkpoint", err)
-                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    free(text);
-    return rc;
-}
-
 /* Without a `train` part these would begin one; leat_trainer_open() says that it is missing. */
 static int set_train(struct train *t, leat_error *err)
 {
@@ -113,7 +104,13 @@ static int set_train(struct train *t, leat_error *err)
     snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
     if (t->o->epochs > 0)
         rc = leat_config_set_as(t->config, text, "--epochs", err);
-    return rc == LEAT_OK && t->o->checkpoint ? set_checkpoint(t, err) : rc;
+    if (rc < 0 || !t->o->checkpoint)
+        return rc;
+    char *const folder = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
+    rc = folder ? leat_config_set_as(t->config, folder, "--checkpoint", err)
+                : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(folder);
+    return rc;
 }
 
 static int open_plans(struct train *t, leat_error *err)

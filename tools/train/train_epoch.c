@@ -186,12 +186,6 @@ int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 
 /* --- a loss that is not finite ------------------------------------------------------------------*/
 
-static int64_t eval_batches(const leat_train_run *t)
-{
-    const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
-    return n < 0 ? 0 : n;
-}
-
 /* The rank whose rows have the value says so. */
 static int say(const leat_train_run *t, bool found, leat_error *err)
 {
@@ -214,8 +208,9 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
         (trained && (!e->has_eval || is_sound(&e->eval))))
         return LEAT_OK;
     t->diverged = true;
-    const bool found = trained ? leat_setup_find_not_finite(t->eval_plan, 0, eval_batches(t), &why)
-                               : leat_setup_find_not_finite(t->plan, first, e->steps, &why);
+    const int64_t n = trained ? leat_plan_get_info(t->eval_plan)->n_batches : e->steps;
+    const bool found = trained ? leat_setup_find_not_finite(t->eval_plan, 0, n < 0 ? 0 : n, &why)
+                               : leat_setup_find_not_finite(t->plan, first, n, &why);
     leat_fail(err, LEAT_E_DATA,
               "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
               (long long)e->number + 1, (long long)(t->steps - e->steps + 1), (long long)t->steps,

@@ -137,10 +137,10 @@ static interval_rate rate_since(const leat_train_run *run, leat_train_snapshot *
     };
 }
 
-/* --- some early steps with the device's own records ------------------------------------------------------*/
+/* --- some early steps with the device's own records --------------------------------------------*/
 
-/* Early, so that a library that fails there costs little. As many steps stay unrecorded in the epoch, for its shares. After the pause at the begin the loader is ahead, and
- * some steps pass until it is not. */
+/* Early, so that a library that fails there costs little. As many steps stay unrecorded in the epoch, for its shares. After
+ * the pause at the begin the loader is ahead, and some steps pass until it is not. */
 enum { STEPS_BEFORE = 20, LEFT_LEAST = 20, STEPS_MOST = 60, SETTLE_MOST = 10 };
 
 static void begin_record(leat_train_run *t, int64_t left)
@@ -371,14 +371,6 @@ static int evaluate_owed(leat_train_run *t, leat_error *err)
     return LEAT_OK;
 }
 
-static uint64_t steps_expected(const leat_train_run *t)
-{
-    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if (t->steps_most > 0)
-        return (uint64_t)t->steps_most;
-    return (uint64_t)(t->epochs * per_epoch - t->first);
-}
-
 static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
@@ -410,6 +402,9 @@ static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error
 
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
+    const int64_t n = t->steps_most > 0
+                          ? t->steps_most
+                          : t->epochs * leat_plan_get_info(t->plan)->n_batches - t->first;
     bool end = false;
     t->times = calloc(TIMES_MAX + EARLY_MAX, sizeof *t->times);
     int rc = t->times ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -417,7 +412,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
         free(t->times);
         return rc;
     }
-    leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
+    leat_progress_init(&t->progress, "train", "steps", (uint64_t)n, t->progress_when);
     leat_summary_watch(&t->watch, t->loader, &t->progress);
     t->progress.describe = describe;
     t->progress.user = t;
