@@ -93,7 +93,6 @@ static int read_runs(struct plot *p, leat_error *err)
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";
-    size_t used = 0;
     const char *name;
     json_t *ignored, *const keys = json_object();
     for (int i = 0; i < p->n_rows; i++) {
@@ -103,12 +102,10 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
     }
     json_object_foreach(keys, name, ignored)
     {
-        const int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
-        if (n < 0 || (size_t)n >= sizeof list - used) {
-            list[used] = 0;
+        const char *const between = *list ? ", " : "";
+        if (strlen(list) + strlen(between) + strlen(name) >= sizeof list)
             break;
-        }
-        used += (size_t)n;
+        leat_files_append(list, sizeof list, "%s%s", between, name);
     }
     json_decref(keys);
     return leat_fail(err, LEAT_E_ARGUMENT, "no run has '%s'%s%s; there are: %s", key,

@@ -65,6 +65,26 @@ void leat_answer_set(struct leat_answer_change *change, const char *set)
     change->n_sets += set != NULL;
 }
 
+/* The end of the first "path=value": a `between` outside all brackets, or the end of the text. */
+static const char *end_of_value(const char *text, const char *between)
+{
+    int depth = 0;
+    for (; *text && (depth > 0 || strncmp(text, between, strlen(between)) != 0); text++)
+        depth += (*text == '{' || *text == '[') - (*text == '}' || *text == ']');
+    return text;
+}
+
+void leat_answer_sets(struct leat_answer_change *change, const char *text, const char *between)
+{
+    while (*text) {
+        char one[256];
+        const char *const end = end_of_value(text, between);
+        snprintf(one, sizeof one, "%.*s", (int)(end - text), text);
+        leat_answer_set(change, one);
+        text = end + (*end ? strlen(between) : 0);
+    }
+}
+
 /* --- writing ---------------------------------------------------------------------------------------*/
 
 static void put_element(FILE *out, const char *element, const char *kind, const char *text)

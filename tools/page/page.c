@@ -135,13 +135,17 @@ typedef struct answered {
     char title[200];
 } answered;
 
-/* The input that the page begins with: the first one of the kind that is earliest in the list of kinds; -1: none. */
+/* The input that the page begins with: the first one of the kind that is earliest in the list of kinds; -1: none, or
+ * several experiments, of which none stands for all. */
 static int choose_head(const answered *all, int n)
 {
     int head = -1;
     for (int i = 0; i < n; i++)
         if (all[i].kind && (head < 0 || all[i].kind < all[head].kind))
             head = i;
+    for (int i = head + 1; head >= 0 && i < n; i++)
+        if (all[i].kind == all[head].kind && !strcmp(all[head].kind->command, "experiment"))
+            return -1;
     return head;
 }
 
@@ -240,13 +244,7 @@ static void write_page(leat_page *page, const leat_input *inputs, int n, answere
         n_logs += inputs[i].kind == LEAT_INPUT_LOG;
         n_traces += inputs[i].kind == LEAT_INPUT_TRACE;
     }
-    int head = choose_head(all, n);
-    for (int i = 0; head >= 0 && i < n; i++)
-        if (i != head && all[i].kind == all[head].kind &&
-            !strcmp(all[i].kind->command, "experiment")) {
-            head = -1; /* none of them stands for all */
-            break;
-        }
+    const int head = choose_head(all, n);
     put_head(page->out, head >= 0 ? all[head].answer.verdict : "Report of leat");
     if (head >= 0)
         leat_answer_put(page->out, &all[head].answer, all[head].title, true);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "chart/chart.h"
-#include "chart/spans.h"
 #include "leat/error.h"
 #include "leat/verdict.h"
 #include "plot/run_rows.h"
@@ -58,6 +57,8 @@ void leat_answer_fact(leat_answer *answer, const char *name, const char *value, 
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
                                               const char *why);
 void leat_answer_set(struct leat_answer_change *change, const char *set);
+/* Several in one text, "a=1, b=2" or "a=1; b=2". */
+void leat_answer_sets(struct leat_answer_change *change, const char *text, const char *between);
 
 /* Writes it. large: as the head of a page. */
 void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);

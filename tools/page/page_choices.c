@@ -49,14 +49,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         leat_answer_change(out, "Write these settings into the config", NULL);
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
-    if (change)
-        change->diff = leat_fields_text(json, "patch");
-}
-
-/* What was best until then is compared with itself, and comes first among the values of an option. */
-static bool begins_race(const leat_bar *bar)
-{
-    return bar->low == 1 && bar->high == 1;
+    change->diff = leat_fields_text(json, "patch");
 }
 
 /* Rates measured minutes apart are hard to compare, so each is shown relative to what was best in the same rounds. */
@@ -80,7 +73,8 @@ void leat_page_tune_section(leat_page *page, const json_t *json)
                          .kind = "input_wait",
                          .value = leat_fields_number(one, "speedup") };
         leat_fields_interval(one, "speedup_interval", &bar.low, &bar.high);
-        const bool is_first = begins_race(&bar),
+        /* What was best until then is compared with itself, and comes first among the values of an option. */
+        const bool is_first = bar.low == 1 && bar.high == 1,
                    is_once = !is_first && leat_fields_number(one, "rounds") == 1;
         if (json_array_size(json_object_get(one, "set")) > 0)
             set_text(one, text);
@@ -136,14 +130,7 @@ static void take_trials(const json_t *json, leat_answer *out)
                 : NULL;
         if (!change)
             continue;
-        for (const char *set = leat_fields_text_or(trial, "set", ""), *end; *set; set = end) {
-            char one[256];
-            end = strstr(set, "; ");
-            end = end ? end : set + strlen(set);
-            snprintf(one, sizeof one, "%.*s", (int)(end - set), set);
-            leat_answer_set(change, one);
-            end += *end ? 2 : 0;
-        }
+        leat_answer_sets(change, leat_fields_text_or(trial, "set", ""), "; ");
         snprintf(change->gain, sizeof change->gain, "%s: the loader alone is %s as fast",
                  leat_fields_true(trial, "predicted") ? "predicted" : "measured",
                  leat_figure_times(speedup).text);

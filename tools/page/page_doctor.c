@@ -10,17 +10,14 @@
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-static leat_share share_of(const json_t *part)
-{
-    return leat_verdict_find_share(leat_fields_text_or(part, "class", ""));
-}
-
 static double busy_share(const json_t *json)
 {
     const json_t *const parts = leat_fields_list(json, "shares");
-    for (size_t i = 0; i < json_array_size(parts); i++)
-        if (share_of(json_array_get(parts, i)) == LEAT_SHARE_BUSY)
-            return leat_fields_number(json_array_get(parts, i), "share");
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *const part = json_array_get(parts, i);
+        if (leat_verdict_find_share(leat_fields_text_or(part, "class", "")) == LEAT_SHARE_BUSY)
+            return leat_fields_number(part, "share");
+    }
     return NAN;
 }
 

@@ -20,11 +20,6 @@ static const json_t *largest(const json_t *list, const char *key)
     return most;
 }
 
-static double cpu_us(const json_t *stage)
-{
-    return 1e6 * leat_fields_number(stage, "cpu_s") / leat_fields_number(stage, "samples");
-}
-
 void leat_page_bench_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const slowest = largest(leat_fields_list(json, "stages"), "us_per_sample");
@@ -58,13 +53,14 @@ void leat_page_bench_section(leat_page *page, const json_t *json)
     };
     for (size_t i = 0; i < json_array_size(stages); i++) {
         const json_t *const stage = json_array_get(stages, i);
-        const char *const name = leat_fields_text_or(stage, "name", "?");
-        if (!(leat_fields_number(stage, "samples") > 0))
+        const double samples = leat_fields_number(stage, "samples");
+        if (!(samples > 0))
             continue; /* a device ran it */
-        leat_bars_add(&data, (leat_bar){ .name = name,
-                                         .kind = "input_wait",
-                                         .value = leat_fields_number(stage, "us_per_sample"),
-                                         .part = cpu_us(stage) });
+        leat_bars_add(&data,
+                      (leat_bar){ .name = leat_fields_text_or(stage, "name", "?"),
+                                  .kind = "input_wait",
+                                  .value = leat_fields_number(stage, "us_per_sample"),
+                                  .part = 1e6 * leat_fields_number(stage, "cpu_s") / samples });
     }
     leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
