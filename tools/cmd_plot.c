@@ -95,11 +95,8 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
     char list[400] = "";
     const char *name;
     json_t *ignored, *const keys = json_object();
-    for (int i = 0; i < p->n_rows; i++) {
-        json_t *const some = leat_run_curves_keys(&p->rows[i]);
-        json_object_update(keys, some);
-        json_decref(some);
-    }
+    for (int i = 0; i < p->n_rows; i++)
+        leat_run_curves_keys(&p->rows[i], keys);
     json_object_foreach(keys, name, ignored)
     {
         const char *const between = *list ? ", " : "";

@@ -17,9 +17,7 @@
 #include "setup.h"
 #include "signals.h"
 
-/* --- files -------------------------------------------------------------------------------------- */
-
-/* Image files from anywhere as a folder that the source `images` reads, in the given order. */
+/* --- image files from anywhere as a folder that the source `images` reads, in the given order ------ */
 
 typedef struct picture_folder {
     char path[64]; /* of a temporary folder with links to the files; "": none */

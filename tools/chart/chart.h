@@ -181,10 +181,7 @@ typedef struct leat_bars {
     bool has_parts;
     leat_bar bars[LEAT_BARS_MOST];
     int n;
-    struct {
-        const char *name;
-        double value;
-    } walls[LEAT_BARS_WALLS_MOST];
+    leat_bar walls[LEAT_BARS_WALLS_MOST]; /* names and values */
     int n_walls;
 } leat_bars;
 

@@ -67,10 +67,8 @@ static double put_share_panel(FILE *out, const leat_arms *a, double width, doubl
 static double slowest(const leat_arms *a)
 {
     double most = 0;
-    for (int i = 0; i < a->n; i++) {
-        most = a->arms[i].step_ms > most ? a->arms[i].step_ms : most;
-        most = a->arms[i].step_high > most ? a->arms[i].step_high : most;
-    }
+    for (int i = 0; i < a->n; i++)
+        most = fmax(most, fmax(a->arms[i].step_ms, a->arms[i].step_high)); /* passes over NaN */
     return most;
 }
 

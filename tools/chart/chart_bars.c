@@ -22,8 +22,8 @@ void leat_bars_wall(leat_bars *bars, const char *name, double value)
 {
     if (!(value >= 0 && value < 1e300) || bars->n_walls == LEAT_BARS_WALLS_MOST)
         return;
-    bars->walls[bars->n_walls].name = name;
-    bars->walls[bars->n_walls++].value = value;
+    bars->walls[bars->n_walls++] =
+        (leat_bar){ .name = name, .value = value, .low = NAN, .high = NAN };
 }
 
 static bool is_percent(const leat_bars *b)
@@ -35,7 +35,7 @@ static double highest(const leat_bars *b)
 {
     double most = 0;
     for (int i = 0; i < b->n; i++)
-        most = fmax(most, fmax(b->bars[i].value, isnan(b->bars[i].high) ? 0 : b->bars[i].high));
+        most = fmax(most, fmax(b->bars[i].value, b->bars[i].high)); /* passes over NaN */
     for (int i = 0; i < b->n_walls; i++)
         most = fmax(most, b->walls[i].value);
     return most > 0 ? most : 1;
@@ -174,12 +174,8 @@ static void put_table(FILE *out, const void *data)
     leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < b->n; i++)
         put_row(&t, b, &b->bars[i], groups, intervals);
-    for (int i = 0; i < b->n_walls; i++) {
-        const leat_bar wall = {
-            .name = b->walls[i].name, .value = b->walls[i].value, .low = NAN, .high = NAN
-        };
-        put_row(&t, b, &wall, groups, intervals);
-    }
+    for (int i = 0; i < b->n_walls; i++)
+        put_row(&t, b, &b->walls[i], groups, intervals);
     leat_chart_table_close(&t);
 }
 

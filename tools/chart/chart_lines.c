@@ -14,13 +14,14 @@ leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simula
 {
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
-    double *const values = calloc((size_t)n + 1, 4 * sizeof *values);
+    double *const values = calloc((size_t)n + 1, (intervals ? 4 : 2) * sizeof *values);
+    leat_chart_line *const line = &lines->lines[lines->n++];
+    *line = (leat_chart_line){ .x = values };
     if (!values) {
         lines->failed = true;
         return NULL;
     }
-    leat_chart_line *const line = &lines->lines[lines->n++];
-    *line = (leat_chart_line){ .x = values, .y = values + n };
+    line->y = values + n;
     leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
     if (simulated && !strstr(name, "(simulated)"))
         strcat(line->name, " (simulated)");

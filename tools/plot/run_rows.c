@@ -296,10 +296,8 @@ static void add_keys(json_t *keys, const json_t *list)
     }
 }
 
-json_t *leat_run_curves_keys(const leat_run_rows *rows)
+void leat_run_curves_keys(const leat_run_rows *rows, json_t *keys)
 {
-    json_t *keys = json_object();
     add_keys(keys, rows->steps);
     add_keys(keys, rows->epochs);
-    return keys;
 }

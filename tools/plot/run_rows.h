@@ -35,7 +35,7 @@ enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
                                      const char *name, leat_lines *lines);
 
-/* All keys of numbers, each once, as an object of nulls; free with json_decref(). */
-json_t *leat_run_curves_keys(const leat_run_rows *rows);
+/* Adds all keys of numbers, each once, to an object of nulls. */
+void leat_run_curves_keys(const leat_run_rows *rows, json_t *keys);
 
 #endif
