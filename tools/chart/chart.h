@@ -129,7 +129,7 @@ void leat_chart_cell_percent(leat_chart_table *table, double share);
 void leat_chart_cell_range(leat_chart_table *table, double low, double high);
 void leat_chart_table_close(leat_chart_table *table);
 
-/* ---- the charts of `leat report`: each has its data, a check of them, and the call that makes it a leat_chart ---- */
+/* The charts of `leat report` follow. Each has its data, a check of them, and the call that makes it a leat_chart. */
 
 /* --- runs beside each other: where the device's time went in each, and how long a step took --- */
 

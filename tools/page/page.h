@@ -51,7 +51,7 @@ typedef struct leat_answer {
 void leat_answer_verdict(leat_answer *answer, const char *name, const char *label,
                          const char *severity);
 
-/* printf a value and a note; nothing if there is no room. */
+/* Adds a value and a note (NULL: none); nothing if there is no room. */
 void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note);
 /* A change without sets; NULL if there is no room. */
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
@@ -123,7 +123,7 @@ void leat_page_chart(leat_page *page, leat_chart chart, int n);
 /* A line of facts below a heading: nothing if the value is NULL or empty. */
 void leat_page_fact(leat_page *page, const char *name, const char *value);
 
-/* --- what a page shows of the JSON of each command: a command is a row of the list, and two functions in a page_*.c --- */
+/* --- what a page shows of each command's JSON: a command is a row of the list, and two functions in a page_*.c --- */
 
 typedef struct leat_page_kind {
     const char *command; /* as the key "command" has it */

@@ -13,7 +13,7 @@
 #include "print/explain.h"
 #include "print/terminal.h"
 
-/* --- at the end -------------------------------------------------------------------------------*/
+/* --- speed -------------------------------------------------------------------------------------*/
 
 /* Shares alone prove no cause, because any thread can be late when all cores are busy. */
 static void print_guess(const leat_train_run *t, const char *config)

@@ -56,10 +56,7 @@ void leat_train_keep_step(leat_train_run *t, int64_t left);
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
 int leat_train_keep_end(leat_train_run *t, leat_error *err);
 
-/* --- the folder of --log ---------------------------------------------------------------------- */
-
-/* The folder of `leat train --log`: log.jsonl, an event file for TensorBoard, and a sheet of the
- * first batch. docs/json.md has the keys.
+/* --- the folder of --log: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and a sheet of the first batch ---
  *
  * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
  * and flushed at most once a second, after each epoch and before each checkpoint. If writing fails, logging stops
@@ -90,8 +87,6 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
 
 /* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
 int leat_train_log_close(leat_train_log **log, leat_error *err);
-
-/* --- measurements ----------------------------------------------------------------------------- */
 
 /* Where an interval begins, whose rates the log and the progress line have: at the start of an epoch, after
  * leat_trainer_metrics(), or of a run. A run that goes on inside an epoch has the sums of that epoch up to there, which the
@@ -273,10 +268,8 @@ void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loa
 json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
                                 leat_error *err);
 
-/* --- ranks ------------------------------------------------------------------------------------ */
-
-/* The processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or
- * started by mpirun or srun. Rank 0 alone prints and writes. */
+/* --- the processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or started by
+ * mpirun or srun; rank 0 alone prints and writes --- */
 
 typedef struct leat_train_ranks {
     leat_ranks *group; /* NULL: one process */
