@@ -52,7 +52,7 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
     leat_json_real(json, "cores_taken", result->cores_taken);
     json_t *arms = leat_json_list(json, "arms");
     for (int32_t i = 0; i < result->n_arms; i++)
-        leat_arm_add(arms, &result->arms[i]);
+        leat_speed_add_arm(arms, &result->arms[i]);
     leat_json_text(json, "summary", result->summary);
     return json;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/chart.h"
+#include "convert/image_file.h"
 #include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
@@ -13,6 +15,7 @@
 #include "print/classes.h"
 #include "print/json.h"
 #include "print/progress.h"
+#include "print/sheet.h"
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
@@ -42,6 +45,173 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
+/* --- the samples that the model got wrong with the highest probability, and a picture of them ------*/
+
+enum {
+    WRONG_MOST = 64, /* as many as leat_sheet_make() draws */
+    COLUMNS = 8,     /* of leat_sheet_make() */
+    GAP_PX = 2,
+    CELL_PX = 128, /* of the picture */
+    TEXT_PX = 40,
+    MARGIN_PX = 8
+};
+
+typedef struct wrong_sample {
+    uint64_t record; /* whose sample it is: of a replaced one the other */
+    int64_t row;
+    int64_t actual, predicted; /* classes */
+    float probability;         /* of the predicted one */
+    int32_t image;             /* place in wrong_sheet.images */
+} wrong_sample;
+
+/* Sorted by probability, the highest first. */
+typedef struct wrong_sheet {
+    int32_t n;
+    wrong_sample list[WRONG_MOST];
+    char *images; /* of the list; NULL: not kept */
+    size_t image_bytes;
+    leat_shape shape; /* of an image */
+} wrong_sheet;
+
+/* images: they are kept, for a picture. */
+static int open_sheet(wrong_sheet *sheet, const leat_shape *shape, bool images, leat_error *err)
+{
+    *sheet = (wrong_sheet){ .shape = *shape };
+    if (!images)
+        return LEAT_OK;
+    if (!leat_sheet_fits(shape))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--sheet: the model reads no images of 1 or 3 channels");
+    sheet->image_bytes = (size_t)leat_shape_bytes(shape);
+    sheet->images = calloc(WRONG_MOST, sheet->image_bytes);
+    return sheet->images ? LEAT_OK
+                         : leat_fail(err, LEAT_E_NOMEM, "--sheet: %zu bytes",
+                                     WRONG_MOST * sheet->image_bytes);
+}
+
+/* batch: in host memory; only read if images are kept. */
+static void add_to_sheet(wrong_sheet *sheet, const wrong_sample *wrong, const leat_view *batch)
+{
+    const bool full = sheet->n == WRONG_MOST;
+    if (full && wrong->probability <= sheet->list[sheet->n - 1].probability)
+        return;
+    const int32_t image = full ? sheet->list[--sheet->n].image : sheet->n;
+    int32_t at = sheet->n++;
+    for (; at > 0 && sheet->list[at - 1].probability < wrong->probability; at--)
+        sheet->list[at] = sheet->list[at - 1];
+    sheet->list[at] = *wrong;
+    sheet->list[at].image = image;
+    if (sheet->images)
+        memcpy(sheet->images + (size_t)image * sheet->image_bytes,
+               (const char *)batch->data + (size_t)wrong->row * sheet->image_bytes,
+               sheet->image_bytes);
+}
+
+static void put_base64(FILE *out, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const unsigned a = bytes[i], b = i + 1 < n ? bytes[i + 1] : 0;
+        const unsigned c = i + 2 < n ? bytes[i + 2] : 0;
+        putc(digits[a >> 2], out);
+        putc(digits[(a & 3) << 4 | b >> 4], out);
+        putc(i + 1 < n ? digits[(b & 15) << 2 | c >> 6] : '=', out);
+        putc(i + 2 < n ? digits[c & 63] : '=', out);
+    }
+}
+
+/* Cut to about what fits in a cell. */
+static void put_text(FILE *out, int x, int y, const char *before, const char *name)
+{
+    char cut[19];
+    snprintf(cut, sizeof cut, "%s", name);
+    leat_svg_put(out, "<text x=\"%d\" y=\"%d\">%s%s</text>\n", x, y, before, cut);
+}
+
+static void put_cell(FILE *out, const wrong_sample *w, const leat_trained *t,
+                     const leat_sheet *drawn, int32_t i, int32_t n)
+{
+    const int columns = n < COLUMNS ? n : COLUMNS, rows = (n + COLUMNS - 1) / COLUMNS;
+    const int wide = (drawn->width + GAP_PX) / columns, tall = (drawn->height + GAP_PX) / rows;
+    const int x = MARGIN_PX + i % COLUMNS * (CELL_PX + MARGIN_PX);
+    const int y = MARGIN_PX + i / COLUMNS * (CELL_PX + TEXT_PX + MARGIN_PX);
+    char text[24], before[32];
+    fprintf(out,
+            "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%d %d %d %d\"><use "
+            "href=\"#sheet\"/></svg>\n",
+            x, y, CELL_PX, CELL_PX, i % COLUMNS * wide, i / COLUMNS * tall, wide - GAP_PX,
+            tall - GAP_PX);
+    put_text(out, x, y + CELL_PX + 15, "", leat_trained_class(t, w->actual, text));
+    snprintf(before, sizeof before, "%.0f %% ", (double)w->probability * 100);
+    put_text(out, x, y + CELL_PX + 31, before, leat_trained_class(t, w->predicted, text));
+}
+
+static void put_picture(FILE *out, const wrong_sheet *sheet, const leat_trained *t,
+                        const leat_sheet *drawn, const uint8_t *png, size_t size)
+{
+    const int rows = (sheet->n + COLUMNS - 1) / COLUMNS;
+    const int columns = sheet->n < COLUMNS ? sheet->n : COLUMNS;
+    const int width = MARGIN_PX + columns * (CELL_PX + MARGIN_PX);
+    const int height = MARGIN_PX + rows * (CELL_PX + TEXT_PX + MARGIN_PX);
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\">\n<title>classes, and what was predicted instead</title>\n<style>text { "
+            "font-family: sans-serif; font-size: 13px } image { image-rendering: pixelated "
+            "}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n<defs><image "
+            "id=\"sheet\" width=\"%d\" height=\"%d\" href=\"data:image/png;base64,",
+            width, height, width, height, drawn->width, drawn->height);
+    put_base64(out, png, size);
+    fputs("\"/></defs>\n", out);
+    for (int32_t i = 0; i < sheet->n; i++)
+        put_cell(out, &sheet->list[i], t, drawn, i, sheet->n);
+    fputs("</svg>\n", out);
+}
+
+/* The images in the order of the list, drawn together so that they have the same levels. */
+static int draw(const wrong_sheet *sheet, leat_sheet *drawn, leat_error *err)
+{
+    const int64_t *d = sheet->shape.dims;
+    const int64_t dims[] = { sheet->n, d[0], d[1], d[2] };
+    leat_view view = { .shape = leat_shape_make(sheet->shape.dtype, 4, dims) };
+    char *sorted = malloc((size_t)sheet->n * sheet->image_bytes + 1);
+    if (!sorted)
+        return leat_fail(err, LEAT_E_NOMEM, "--sheet: out of memory");
+    for (int32_t i = 0; i < sheet->n; i++)
+        memcpy(sorted + (size_t)i * sheet->image_bytes,
+               sheet->images + (size_t)sheet->list[i].image * sheet->image_bytes,
+               sheet->image_bytes);
+    view.data = sorted;
+    const int rc = leat_sheet_make(&view, drawn);
+    free(sorted);
+    return rc < 0 ? leat_fail(err, rc, "--sheet: %s", leat_code_text(rc)) : rc;
+}
+
+/* Writes the picture of one image or more as SVG: each with its class and what was predicted. */
+static int write_sheet(const wrong_sheet *sheet, const leat_trained *t, const char *path,
+                       leat_error *err)
+{
+    leat_sheet drawn = { 0 };
+    char *text = NULL;
+    uint8_t *png = NULL;
+    size_t length = 0, size = 0;
+    int rc = draw(sheet, &drawn, err);
+    if (rc == LEAT_OK)
+        rc = leat_image_encode_png(drawn.pixels, drawn.height, drawn.width, &png, &size, err);
+    FILE *out = rc == LEAT_OK ? open_memstream(&text, &length) : NULL;
+    if (out)
+        put_picture(out, sheet, t, &drawn, png, size);
+    if (rc == LEAT_OK)
+        rc = leat_files_close_text(out, &text)
+                 ? leat_files_write(path, text, length, err)
+                 : leat_fail(err, LEAT_E_NOMEM, "--sheet: out of memory");
+    free(png);
+    free(text);
+    free(drawn.pixels);
+    return rc;
+}
+
+/* --- running -----------------------------------------------------------------------------------*/
+
 enum { MATRIX_MOST = 12, CLASSES_MOST = 200 }; /* classes in the tables on the terminal */
 
 struct eval {
@@ -50,15 +220,13 @@ struct eval {
     leat_trained t;
     leat_loader *loader;
     leat_score *score;
-    leat_wrong_sheet wrong;
+    wrong_sheet wrong;
     float *outputs;
     int64_t *predicted, *actual;
     uint64_t *records; /* of a batch */
     leat_score_info info;
     double seconds;
 };
-
-/* --- running -----------------------------------------------------------------------------------*/
 
 static int open_all(struct eval *e, leat_error *err)
 {
@@ -85,8 +253,7 @@ static int open_all(struct eval *e, leat_error *err)
     if (e->o->sheet && strcmp(info->device, "cpu") != 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--sheet draws images in host memory: add --device cpu");
-    rc = leat_wrong_sheet_open(&e->wrong, &leat_plan_tensor(e->t.plan, info->input)->shape,
-                               e->o->sheet, err);
+    rc = open_sheet(&e->wrong, &leat_plan_tensor(e->t.plan, info->input)->shape, e->o->sheet, err);
     if (rc < 0 || (rc = leat_score_open(e->t.trainer, (int32_t)e->o->top, &e->score, err)) < 0)
         return rc;
     leat_score_get(e->score, &e->info);
@@ -123,14 +290,14 @@ static void take_wrong(struct eval *e, leat_batch *batch)
             e->records[bad->row] = bad->replacement;
     leat_trainer_probabilities(e->t.trainer, e->outputs, info->rows);
     for (int64_t i = 0; i < info->rows; i++) {
-        const leat_wrong wrong = { .record = e->records[i],
-                                   .row = i,
-                                   .actual = e->actual[i],
-                                   .predicted = e->predicted[i],
-                                   .probability =
-                                       probability_of(e->outputs + i * n, n, e->predicted[i]) };
+        const wrong_sample wrong = { .record = e->records[i],
+                                     .row = i,
+                                     .actual = e->actual[i],
+                                     .predicted = e->predicted[i],
+                                     .probability =
+                                         probability_of(e->outputs + i * n, n, e->predicted[i]) };
         if (wrong.actual >= 0 && wrong.actual != wrong.predicted)
-            leat_wrong_sheet_add(&e->wrong, &wrong, &images);
+            add_to_sheet(&e->wrong, &wrong, &images);
     }
 }
 
@@ -281,7 +448,7 @@ static void add_wrong(json_t *json, const struct eval *e)
 {
     json_t *list = leat_json_list(json, "wrong");
     for (int32_t i = 0; i < e->wrong.n; i++) {
-        const leat_wrong *w = &e->wrong.list[i];
+        const wrong_sample *w = &e->wrong.list[i];
         char text[512];
         json_t *one = leat_json_row(list);
         leat_json_int(one, "record", (int64_t)w->record);
@@ -325,8 +492,8 @@ static void close_all(struct eval *e)
 {
     leat_loader_close(&e->loader);
     leat_score_close(&e->score);
-    leat_wrong_sheet_close(&e->wrong);
     leat_trained_close(&e->t);
+    free(e->wrong.images);
     free(e->outputs);
     free(e->predicted);
     free(e->actual);
@@ -345,7 +512,7 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK && e.o->json) /* of many classes the confusion takes gigabytes */
         rc = leat_json_write(eval_json(&e), e.o->json, err);
     if (rc == LEAT_OK && e.o->sheet && e.wrong.n > 0)
-        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);
+        rc = write_sheet(&e.wrong, &e.t, e.o->sheet, err);
     else if (rc == LEAT_OK && e.o->sheet)
         leat_terminal_put(stderr, 0, 2, "note: nothing was wrong, so --sheet has no picture\n");
     close_all(&e);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "chart/chart.h"
-#include "chart/charts.h"
 #include "command.h"
 #include "files.h"
 #include "plot/run_rows.h"
@@ -94,22 +93,16 @@ static int read_runs(struct plot *p, leat_error *err)
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";
-    size_t used = 0;
     const char *name;
     json_t *ignored, *const keys = json_object();
-    for (int i = 0; i < p->n_rows; i++) {
-        json_t *const some = leat_run_curves_keys(&p->rows[i]);
-        json_object_update(keys, some);
-        json_decref(some);
-    }
+    for (int i = 0; i < p->n_rows; i++)
+        leat_run_curves_keys(&p->rows[i], keys);
     json_object_foreach(keys, name, ignored)
     {
-        const int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
-        if (n < 0 || (size_t)n >= sizeof list - used) {
-            list[used] = 0;
+        const char *const between = *list ? ", " : "";
+        if (strlen(list) + strlen(between) + strlen(name) >= sizeof list)
             break;
-        }
-        used += (size_t)n;
+        leat_files_append(list, sizeof list, "%s%s", between, name);
     }
     json_decref(keys);
     return leat_fail(err, LEAT_E_ARGUMENT, "no run has '%s'%s%s; there are: %s", key,
@@ -121,13 +114,13 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 static int add_curve(struct plot *p, struct panel *panel, int i, const char *key, leat_error *err)
 {
     char run[TEXT_MOST], name[TEXT_MOST + 64];
-    const int before = panel->lines.n;
     leat_svg_fit(p->names[i], 400, run, sizeof run);
     snprintf(name, sizeof name, "%s: %.60s", run, key);
-    leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
-    if (panel->lines.n > before) {
-        panel->lines.lines[before].colour = i;
-        panel->lines.lines[before].dash = panel->n_keys;
+    leat_chart_line *const line =
+        leat_run_curves_add(&p->rows[i], key, p->o->x, name, &panel->lines);
+    if (line) {
+        line->colour = i;
+        line->dash = panel->n_keys;
     }
     return panel->lines.failed ? leat_fail(err, LEAT_E_NOMEM, "out of memory") : LEAT_OK;
 }

@@ -17,9 +17,7 @@
 #include "setup.h"
 #include "signals.h"
 
-/* --- files -------------------------------------------------------------------------------------- */
-
-/* Image files from anywhere as a folder that the source `images` reads, in the given order. */
+/* --- image files from anywhere as a folder that the source `images` reads, in the given order ------ */
 
 typedef struct picture_folder {
     char path[64]; /* of a temporary folder with links to the files; "": none */
@@ -229,14 +227,10 @@ static int count_classes(struct predict *p, const char *section, int64_t *n, lea
 /* Columns of labels that the section's list of images has; 0: it has no several, or is no list. */
 static int count_labels(const struct predict *p, const char *section)
 {
-    char text[LEAT_OPTION_STRING_MAX];
+    char text[LEAT_OPTION_STRING_MAX], part[48];
     for (int n = 0;; n++) {
-        char *const path = leat_files_text("%s%ssource.images.label[%d]", section ? section : "",
-                                           section ? "." : "", n);
-        const bool found =
-            path && leat_config_get(p->t.config, path, text, sizeof text, NULL) == LEAT_OK;
-        free(path);
-        if (!found)
+        snprintf(part, sizeof part, "source.images.label[%d]", n);
+        if (!leat_trained_get(p->t.config, section, part, text))
             return n;
     }
 }

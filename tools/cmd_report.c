@@ -140,13 +140,12 @@ static int run(const leat_call *call, leat_error *err)
 {
     report *const r = calloc(1, sizeof *r);
     leat_signals_stop_at_once("report");
-    int rc = r ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (r) {
-        r->o = call->options;
-        rc = check_options(r->o, err);
-        if (rc == LEAT_OK)
-            rc = check_json(r->o->json, err);
-    }
+    if (!r)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    r->o = call->options;
+    int rc = check_options(r->o, err);
+    if (rc == LEAT_OK)
+        rc = check_json(r->o->json, err);
     if (rc == LEAT_OK)
         rc = read_inputs(r, call, err);
     if (rc == LEAT_OK)
@@ -155,10 +154,9 @@ static int run(const leat_call *call, leat_error *err)
         print_result(r);
     if (rc == LEAT_OK)
         rc = write_json(r, err);
-    for (int i = 0; r && i < r->n; i++)
+    for (int i = 0; i < r->n; i++)
         leat_input_close(&r->inputs[i]);
-    if (r)
-        leat_page_close(&r->page);
+    leat_page_close(&r->page);
     free(r);
     return rc;
 }

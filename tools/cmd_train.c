@@ -29,12 +29,14 @@ struct train_options {
     int32_t quiet, progress, summary, overlap;
 };
 
+static const char *const rank_words[] = { "auto", "mpi", NULL };
+
 static const leat_option options[] = {
     LEAT_ROW_AUTO(struct train_options, epochs, 1, 1e9,
                   "passes over the data; auto: as train.epochs says"),
     LEAT_ROW_STEPS(struct train_options),
     LEAT_ROW_THREADS(struct train_options),
-    LEAT_OPTION_I64_OR(struct train_options, ranks, "auto", 1, 256, leat_train_ranks_words,
+    LEAT_OPTION_I64_OR(struct train_options, ranks, "auto", 1, 256, rank_words,
                        "processes of this machine that train together on the CPU, each on its rows "
                        "of every batch; the weights are those of one process, bit for bit; mpi: "
                        "the processes that mpirun or srun started; auto: 1"),
@@ -60,7 +62,13 @@ static const leat_option options[] = {
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "start at this batch of that epoch, counted from 0"),
-    LEAT_ROW_LOG(struct train_options),
+    LEAT_OPTION_STRING(
+        struct train_options, log, NULL,
+        "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "
+        "batch.png with the first batch; a resumed run appends to it, and a new run needs a folder "
+        "without a log"),
+    LEAT_OPTION_I64(struct train_options, log_every, "50", 1, 1e9,
+                    "with --log: steps between lines"),
     LEAT_OPTION_BOOL(struct train_options, summary, "false",
                      "print layers, shapes, parameters, operations and memory, and do not train"),
     LEAT_OPTION_STRING(struct train_options, input, NULL,
@@ -86,15 +94,6 @@ struct train {
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
-static int set_checkpoint(struct train *t, leat_error *err)
-{
-    char *text = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
-    const int rc = text ? leat_config_set_as(t->config, text, "--checkpoint", err)
-                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    free(text);
-    return rc;
-}
-
 /* Without a `train` part these would begin one; leat_trainer_open() says that it is missing. */
 static int set_train(struct train *t, leat_error *err)
 {
@@ -105,7 +104,13 @@ static int set_train(struct train *t, leat_error *err)
     snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
     if (t->o->epochs > 0)
         rc = leat_config_set_as(t->config, text, "--epochs", err);
-    return rc == LEAT_OK && t->o->checkpoint ? set_checkpoint(t, err) : rc;
+    if (rc < 0 || !t->o->checkpoint)
+        return rc;
+    char *const folder = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
+    rc = folder ? leat_config_set_as(t->config, folder, "--checkpoint", err)
+                : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(folder);
+    return rc;
 }
 
 static int open_plans(struct train *t, leat_error *err)
@@ -176,8 +181,7 @@ static int open_weights(struct train *t, leat_error *err)
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    rc = leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, t->ranks.rank == 0,
-                              &t->found, err);
+    rc = leat_train_keep_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
     t->run.keep.masks =

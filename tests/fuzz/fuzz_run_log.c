@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chart/charts.h"
+#include "chart/chart.h"
 #include "fuzz_target.h"
 #include "plot/run_rows.h"
 
@@ -51,9 +51,10 @@ static void draw(const leat_run_rows *rows, int32_t x)
         { .id = "b", .title = "b", .about = "", .x_name = "x", .steps = true, .wall = NAN }
     };
     const char *key;
-    json_t *ignored, *const keys = leat_run_curves_keys(rows);
+    json_t *ignored, *const keys = json_object();
     size_t size;
     int n = 0;
+    leat_run_curves_keys(rows, keys);
     json_object_foreach(keys, key, ignored)
     {
         if (n == 8)

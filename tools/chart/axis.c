@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "files.h"
+
 /* 1, 2 or 5 times a power of ten, so that `span` has at most n_most of them. */
 static double nice_step(double span, int n_most)
 {
@@ -108,33 +110,34 @@ int leat_axis_ticks(const leat_axis *s, double values[LEAT_AXIS_TICKS_MOST])
 }
 
 /* "10⁶", "2·10⁻⁵" */
-static void power_text(double value, char text[32])
+static leat_figure power_text(double value)
 {
     static const char *const digits[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
     const int power = (int)floor(log10(value) + 1e-9), part = (int)lround(value / pow(10, power));
     const int size = abs(power);
-    int n = part > 1 ? snprintf(text, 32, "%d·10", part) : snprintf(text, 32, "10");
-    n += snprintf(text + n, 32 - (size_t)n, "%s", power < 0 ? "⁻" : "");
+    leat_figure figure = { "" };
+    if (part > 1)
+        snprintf(figure.text, sizeof figure.text, "%d·", part);
+    leat_files_append(figure.text, sizeof figure.text, "10%s", power < 0 ? "⁻" : "");
     for (int unit = size >= 100 ? 100 : size >= 10 ? 10 : 1; unit > 0; unit /= 10)
-        n += snprintf(text + n, 32 - (size_t)n, "%s", digits[size / unit % 10]);
+        leat_files_append(figure.text, sizeof figure.text, "%s", digits[size / unit % 10]);
+    return figure;
 }
 
-const char *leat_axis_text(const leat_axis *s, double value, char text[32])
+leat_figure leat_axis_tick(const leat_axis *s, double value)
 {
-    if (s->log) {
-        if (value >= 1e6 || value < 1e-3)
-            power_text(value, text);
-        else
-            snprintf(text, 32, "%.10g", value);
-        return text;
-    }
+    char text[32];
+    if (s->log && (value >= 1e6 || value < 1e-3))
+        return power_text(value);
     const double size = fmax(fabs(s->low), fabs(s->high));
     const int digits = s->step < 1 ? (int)ceil(-log10(s->step) - 1e-9) : 0;
     if (fabs(value) < s->step / 2)
         value = 0; /* not 1e-17, not -0 */
-    if (size >= 1e7 || digits > 5)
-        snprintf(text, 32, "%.4g", value);
+    if (s->log)
+        snprintf(text, sizeof text, "%.10g", value);
+    else if (size >= 1e7 || digits > 5)
+        snprintf(text, sizeof text, "%.4g", value);
     else
-        snprintf(text, 32, "%.*f", digits, value);
-    return text;
+        snprintf(text, sizeof text, "%.*f", digits, value);
+    return leat_figure_group(text);
 }

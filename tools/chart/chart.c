@@ -99,18 +99,11 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
         if (keys[i].dash) /* kind: "f3" is filled, "r3" a line of that colour */
             fprintf(out, "<path class=\"line r%s\"%s d=\"M%.1f %.1fh18\"/>\n", keys[i].kind + 1,
                     keys[i].dash, x + 12, height - 14);
-        char text[400];
-        leat_svg_text(out, x + 18 + line, height - 9.5, "", "start",
-                      leat_svg_fit(keys[i].name, width - 18 - line, text, sizeof text));
+        leat_svg_name(out, x + 18 + line, height - 9.5, "", "start", width - 18 - line,
+                      keys[i].name);
         x += own;
     }
     return height + 8;
-}
-
-leat_figure leat_chart_tick(const leat_axis *axis, double value)
-{
-    char text[32];
-    return leat_figure_group(leat_axis_text(axis, value, text));
 }
 
 void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name)
@@ -121,7 +114,7 @@ void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, c
         const double at = leat_axis_place(x, ticks[i]);
         leat_svg_line(out, at, top, at, bottom + 4, "grid");
         leat_svg_text(out, at, bottom + 18, "small", at < 8 ? "start" : "middle",
-                      leat_chart_tick(x, ticks[i]).text);
+                      leat_axis_tick(x, ticks[i]).text);
     }
     leat_svg_text(out, x->at + x->length / 2, bottom + 38, "small", "middle", name);
 }
@@ -134,6 +127,56 @@ void leat_chart_whisker(FILE *out, double x1, double x2, double y)
     leat_svg_line(out, x1, y, x2, y, "whisker");
     leat_svg_line(out, x1, y - 4, x1, y + 4, "whisker");
     leat_svg_line(out, x2, y - 4, x2, y + 4, "whisker");
+}
+
+/* --- tables ----------------------------------------------------------------------------------------*/
+
+leat_chart_table leat_chart_table_open(FILE *out, const char *const *heads)
+{
+    leat_chart_table t = { .out = out };
+    fputs("<div class=\"wide\"><table><thead><tr>", out);
+    for (; heads[t.n_columns]; t.n_columns++)
+        leat_svg_put(out, "<th scope=\"col\">%s</th>", heads[t.n_columns]);
+    fputs("</tr></thead><tbody>\n", out);
+    return t;
+}
+
+static void put_cell(leat_chart_table *t, const char *kind, const char *text)
+{
+    fprintf(t->out, "%s<td%s>", t->at ? "" : "<tr>", kind);
+    leat_svg_escape(t->out, text);
+    t->at = (t->at + 1) % t->n_columns;
+    fputs(t->at ? "</td>" : "</td></tr>\n", t->out);
+}
+
+static void put_number(leat_chart_table *t, leat_figure figure)
+{
+    put_cell(t, " class=\"n\"", *figure.text ? figure.text : "–");
+}
+
+void leat_chart_cell_text(leat_chart_table *t, const char *text)
+{
+    put_cell(t, "", text ? text : "–");
+}
+
+void leat_chart_cell_number(leat_chart_table *t, double value)
+{
+    put_number(t, leat_figure_number(value));
+}
+
+void leat_chart_cell_percent(leat_chart_table *t, double share)
+{
+    put_number(t, leat_figure_percent(share));
+}
+
+void leat_chart_cell_range(leat_chart_table *t, double low, double high)
+{
+    put_number(t, leat_figure_range(low, high));
+}
+
+void leat_chart_table_close(leat_chart_table *t)
+{
+    fputs("</tbody></table></div>\n", t->out);
 }
 
 /* --- figures and files -----------------------------------------------------------------------------*/
@@ -150,19 +193,16 @@ static char *draw(const leat_chart *chart, double width, double *height)
     return leat_files_close_text(out, &text);
 }
 
-static void put_title(FILE *out, const leat_chart *chart)
+/* What is behind the title. */
+static const char *simulated(const leat_chart *chart)
 {
-    leat_svg_escape(out, chart->title);
-    fputs(chart->simulated ? " (simulated)" : "", out);
+    return chart->simulated ? " (simulated)" : "";
 }
 
 static void put_words(FILE *out, const leat_chart *chart)
 {
-    fputs("<title>", out);
-    put_title(out, chart);
-    fputs("</title><desc>", out);
-    leat_svg_escape(out, chart->about);
-    fputs("</desc>\n", out);
+    leat_svg_put(out, "<title>%s%s</title><desc>%s</desc>\n", chart->title, simulated(chart),
+                 chart->about);
 }
 
 static int put_svg(FILE *out, const leat_chart *chart, double width, const char *kind)
@@ -181,11 +221,8 @@ static int put_svg(FILE *out, const leat_chart *chart, double width, const char 
 
 int leat_chart_figure(FILE *out, const leat_chart *chart)
 {
-    fprintf(out, "<figure class=\"%s\">\n<figcaption><h3>", chart->id);
-    put_title(out, chart);
-    fputs("</h3><p>", out);
-    leat_svg_escape(out, chart->about);
-    fputs("</p></figcaption>\n", out);
+    leat_svg_put(out, "<figure class=\"%s\">\n<figcaption><h3>%s%s</h3><p>%s</p></figcaption>\n",
+                 chart->id, chart->title, simulated(chart), chart->about);
     if (put_svg(out, chart, LEAT_CHART_WIDE, "big") < 0 ||
         put_svg(out, chart, LEAT_CHART_NARROW, "phone") < 0)
         return LEAT_E_NOMEM;
@@ -204,10 +241,11 @@ static int put_below(FILE *out, const leat_chart *chart, int *bottom)
     char *const marks = draw(chart, LEAT_CHART_WIDE, &height);
     if (!marks)
         return LEAT_E_NOMEM;
-    fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, *bottom + 14);
-    put_title(out, chart);
-    fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n", EDGE, *bottom + HEAD,
-            marks);
+    leat_svg_put(out,
+                 "<text x=\"%d\" y=\"%d\" class=\"strong title\">%s%s</text>\n"
+                 "<g transform=\"translate(%d %d)\">\n",
+                 EDGE, *bottom + 14, chart->title, simulated(chart), EDGE, *bottom + HEAD);
+    fprintf(out, "%s</g>\n", marks);
     *bottom += (int)ceil(height) + HEAD;
     free(marks);
     return LEAT_OK;

@@ -7,18 +7,25 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "formats/figure.h"
+#include "leat/error.h"
 
 /* --- elements of SVG; texts are escaped --- */
 
 /* Writes text of SVG or HTML, good inside of quotes, too. What is no UTF-8, or what XML does not allow, becomes \xHH. */
 void leat_svg_escape(FILE *out, const char *text);
+/* Like fprintf(), with escaped texts. The format has no other directives than %s and %d. */
+void leat_svg_put(FILE *out, const char *format, ...) LEAT_PRINTF(2, 3);
 
-/* kind: the class; "" none. anchor: "start", "middle" or "end". */
+/* kind: the class; "" none, of a text. anchor: "start", "middle" or "end". */
 void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
                    const char *words);
+/* The same, cut by leat_svg_fit(). */
+void leat_svg_name(FILE *out, double x, double y, const char *kind, const char *anchor,
+                   double width, const char *name);
 void leat_svg_rect(FILE *out, double x, double y, double width, double height, const char *kind);
 void leat_svg_line(FILE *out, double x1, double y1, double x2, double y2, const char *kind);
 
@@ -49,8 +56,7 @@ leat_axis leat_axis_log(double low, double high, double at, double length, int n
 
 double leat_axis_place(const leat_axis *scale, double value);
 int leat_axis_ticks(const leat_axis *scale, double values[LEAT_AXIS_TICKS_MOST]);
-/* The text of a tick. */
-const char *leat_axis_text(const leat_axis *scale, double value, char text[32]);
+leat_figure leat_axis_tick(const leat_axis *scale, double value);
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
@@ -102,22 +108,235 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
  * LEAT_CHART_AXIS pixels below `bottom`. */
 enum { LEAT_CHART_AXIS = 44 };
-leat_figure leat_chart_tick(const leat_axis *axis, double value);
 void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name);
 
 /* An interval as a thin line with ends; nothing if it is NaN. */
 void leat_chart_whisker(FILE *out, double x1, double x2, double y);
 
-/* --- writes a table of HTML, a cell at a time --- */
+/* --- a table of HTML: cells fill its rows from left to right --- */
+
+typedef struct leat_chart_table {
+    FILE *out;
+    int n_columns, at; /* at: cells of this row so far */
+} leat_chart_table;
 
 /* heads: names of the columns, NULL at the end. */
-void leat_table_open(FILE *out, const char *const *heads);
-void leat_table_row(FILE *out);
-void leat_table_row_end(FILE *out);
-void leat_table_text(FILE *out, const char *text);
-void leat_table_number(FILE *out, double value);
-void leat_table_percent(FILE *out, double share);
-void leat_table_range(FILE *out, double low, double high);
-void leat_table_close(FILE *out);
+leat_chart_table leat_chart_table_open(FILE *out, const char *const *heads);
+/* NULL: a dash, as numbers that are not known have. */
+void leat_chart_cell_text(leat_chart_table *table, const char *text);
+void leat_chart_cell_number(leat_chart_table *table, double value);
+void leat_chart_cell_percent(leat_chart_table *table, double share);
+void leat_chart_cell_range(leat_chart_table *table, double low, double high);
+void leat_chart_table_close(leat_chart_table *table);
+
+/* The charts of `leat report` follow. Each has its data, a check of them, and the call that makes it a leat_chart. */
+
+/* --- runs beside each other: where the device's time went in each, and how long a step took --- */
+
+enum { LEAT_ARMS_MOST = 64, LEAT_ARMS_PARTS = 4 };
+
+typedef struct leat_chart_arm {
+    const char *name;
+    double parts[LEAT_ARMS_PARTS]; /* shares: busy, input wait, exposed copy, other */
+    double idle_low, idle_high;    /* an interval, or NaN */
+    double step_ms, step_low, step_high;
+} leat_chart_arm;
+
+typedef struct leat_arms {
+    bool simulated; /* the title says so */
+    const char *id, *title, *about;
+    const char *names; /* what they are: "arm", "epoch" */
+    const char *step;  /* "mean step" */
+    leat_chart_arm arms[LEAT_ARMS_MOST];
+    int n;
+} leat_arms;
+
+/* The parts, as JSON has them. */
+extern const char *const leat_arms_parts[LEAT_ARMS_PARTS];
+
+/* Makes an arm one that can be drawn: what cannot becomes NaN. False: nothing of it can. */
+bool leat_arms_check(leat_chart_arm *arm);
+
+leat_chart leat_chart_arms(const leat_arms *data);
+
+/* --- horizontal bars with intervals, in groups, beside one or two lines that they are compared with --- */
+
+enum { LEAT_BARS_MOST = 128 /* rows of leat_whatif() */, LEAT_BARS_WALLS_MOST = 2 };
+
+typedef struct leat_bar {
+    const char *group; /* NULL: none; bars of a group follow each other */
+    const char *name;
+    const char *kind;        /* class of its colour */
+    double value, low, high; /* 0 or more; low, high: an interval, or 0 */
+    double part;             /* of the value, drawn in the colour of parts; 0: none */
+} leat_bar;
+
+typedef struct leat_bars {
+    bool simulated;                 /* the title says so */
+    const char *id, *title, *about; /* of the chart */
+    const char *axis;               /* what the values are, with their unit */
+    const char *unit;               /* behind a value: "ms"; "%": values are shares */
+    const char *names;              /* what the bars are: "stage" */
+    leat_chart_key keys[2];         /* of the parts, and of the rest of each bar */
+    bool has_parts;
+    leat_bar bars[LEAT_BARS_MOST];
+    int n;
+    leat_bar walls[LEAT_BARS_WALLS_MOST]; /* names and values */
+    int n_walls;
+} leat_bars;
+
+/* Adds a bar if there is room and the value can be drawn. */
+void leat_bars_add(leat_bars *bars, leat_bar bar);
+void leat_bars_wall(leat_bars *bars, const char *name, double value);
+
+leat_chart leat_chart_bars(const leat_bars *data);
+
+/* --- rates of the loader, the step, and both of each arm as dots on one axis, which is logarithmic where they lie far
+ * apart --- */
+
+enum { LEAT_DOTS_MOST = 3 };
+
+typedef struct leat_dots {
+    bool simulated; /* the title says so */
+    struct leat_dots_row {
+        const char *name;
+        double values[LEAT_DOTS_MOST]; /* above 0, or NaN; with intervals, or NaN */
+        double low[LEAT_DOTS_MOST], high[LEAT_DOTS_MOST];
+    } rows[LEAT_ARMS_MOST];
+    int n;
+} leat_dots;
+
+/* Makes a row one that can be drawn: what cannot becomes NaN. False: nothing of it can. */
+bool leat_dots_check(struct leat_dots_row *row);
+
+leat_chart leat_chart_dots(const leat_dots *data);
+
+/* --- series of points over one axis, with intervals; axes may be logarithmic --- */
+
+enum { LEAT_LINES_MOST = 4 * LEAT_CHART_COLOURS, LEAT_LINES_DASHES = 4 };
+
+typedef struct leat_chart_line {
+    char name[120];
+    int colour;
+    int dash;           /* which pattern: 0, a plain line, to LEAT_LINES_DASHES - 1 */
+    bool dots;          /* points without a line between them */
+    bool fit;           /* dashed, without points; not in the table or the list of names */
+    double *x, *y;      /* x owns the memory of all four */
+    double *low, *high; /* intervals, NaN: none; both NULL: no point has one */
+    int n;
+} leat_chart_line;
+
+typedef struct leat_lines {
+    bool simulated; /* the title says so */
+    const char *id, *title, *about;
+    const char *x_name, *y_name; /* with units */
+    double x_low, x_high;        /* both are on the horizontal axis, unless they are the same */
+    bool steps;                  /* x is steps or epochs: no axis is logarithmic */
+    bool from_zero;              /* the vertical axis, where it is not logarithmic */
+    leat_chart_line lines[LEAT_LINES_MOST];
+    int n;
+    bool failed; /* out of memory: a line is missing */
+    double wall, wall_low,
+        wall_high; /* a place on the horizontal axis with its interval; NaN: none */
+    const char *wall_name;
+} leat_lines;
+
+/* A line, called NAME or NAME (simulated), with room for this many points; NULL: there are too many lines, or
+ * out of memory (sets `failed`). */
+leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
+                                bool intervals);
+/* Adds a point if both values can be drawn. */
+void leat_line_point(leat_chart_line *line, double x, double y, double low, double high);
+void leat_lines_close(leat_lines *lines);
+
+leat_chart leat_chart_lines(const leat_lines *data);
+
+/* --- a trace that `leat train --trace` or `leat bench --trace` wrote --- */
+
+enum {
+    LEAT_SPANS_LANES_MOST = 1100, /* engine.threads is 1024 at most */
+    LEAT_SPANS_MOST = 1 << 23
+};
+
+/* What a thread or an engine did, by kind. */
+typedef enum leat_span_kind {
+    LEAT_SPAN_WORK,  /* samples of a batch were made */
+    LEAT_SPAN_START, /* reads or a copy were started */
+    LEAT_SPAN_COPY,
+    LEAT_SPAN_STEP,
+    LEAT_SPAN_NEXT, /* the consumer asked for a batch until it had it */
+    LEAT_SPAN_READ, /* one or more reads were in flight */
+} leat_span_kind;
+
+typedef struct leat_span {
+    double start_ms, end_ms;
+    int64_t batch; /* -1: none */
+    int32_t lane;
+    int32_t kind;
+} leat_span;
+
+typedef struct leat_spans {
+    struct leat_spans_lane {
+        int64_t thread;
+        char name[32];
+        double reads_since; /* NaN: no read is in flight */
+    } lanes[LEAT_SPANS_LANES_MOST];
+    int n_lanes;
+    bool simulated;
+    leat_span *spans; /* of a lane in the order of their starts */
+    size_t n;
+} leat_spans;
+
+/* True if a file begins as a trace of leat does. */
+bool leat_spans_is_trace(const char *bytes, size_t n);
+
+/* Reads a whole trace. name: for messages. Close it in any case.
+ * returns  LEAT_OK; LEAT_E_DATA: not a trace, or a damaged one, or one with too
+ *          many spans; LEAT_E_NOMEM */
+int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *err);
+void leat_spans_close(leat_spans *spans);
+
+/* --- what workers, copies and the device did in a window of some steps, of one or more traces --- */
+
+enum { LEAT_TIMELINE_MOST = 4 };
+
+typedef struct leat_timeline {
+    int n;
+    double window_ms; /* the same for all, so that they can be compared */
+    struct leat_timeline_run {
+        const char *name;
+        const leat_spans *spans;
+        double first_ms; /* where the window begins */
+        double busy;     /* share of the steady time in which the device computed; NaN: no steps */
+    } runs[LEAT_TIMELINE_MOST];
+} leat_timeline;
+
+/* Adds a trace. Returns 0 if there is nothing in it to draw, or no room. */
+int leat_timeline_add(leat_timeline *timeline, const char *name, const leat_spans *spans);
+/* Chooses the windows; to be called after the last was added. */
+void leat_timeline_choose(leat_timeline *timeline);
+
+leat_chart leat_chart_timeline(const leat_timeline *data);
+
+/* --- the time of a step as bars, each of which begins where the one above it ends --- */
+
+enum { LEAT_WATERFALL_MOST = 16 };
+
+typedef struct leat_waterfall {
+    const char *title; /* NULL: of the only run */
+    bool simulated;
+    int n;
+    struct leat_waterfall_part {
+        const char *kind; /* class of its colour */
+        const char *name;
+        double share, ms; /* ms: NaN if it is not known */
+    } parts[LEAT_WATERFALL_MOST];
+} leat_waterfall;
+
+/* Adds a part by its word if there is room and its share can be drawn. */
+void leat_waterfall_add(leat_waterfall *data, const char *word, double share, double ms);
+
+/* The chart, good as long as its data. */
+leat_chart leat_chart_waterfall(const leat_waterfall *data);
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
-#include <stdbool.h>
-
-#include "chart.h"
 
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 
@@ -35,12 +32,6 @@ bool leat_arms_check(leat_chart_arm *arm)
     return sum > 0;
 }
 
-static void put_name(FILE *out, const char *name, double width, double x, double y)
-{
-    char text[400];
-    leat_svg_text(out, x, y + 13, "", "start", leat_svg_fit(name, width, text, sizeof text));
-}
-
 static void put_shares(FILE *out, const leat_chart_arm *arm, const leat_axis *x, double y)
 {
     char kind[64];
@@ -53,11 +44,10 @@ static void put_shares(FILE *out, const leat_chart_arm *arm, const leat_axis *x,
             leat_svg_rect(out, left, y, fmax(right - left - 1, 0.5), BAR, kind);
         at += arm->parts[i];
     }
-    if (!isnan(arm->idle_low))
-        leat_chart_whisker(out, leat_axis_place(x, 100 * (1 - arm->idle_high)),
-                           leat_axis_place(x, 100 * (1 - arm->idle_low)), y + BAR / 2.0);
-    snprintf(kind, sizeof kind, "%s", leat_figure_percent(1 - arm->parts[0]).text);
-    leat_svg_text(out, x->at + x->length + VALUES, y + 14.5, "strong", "end", kind);
+    leat_chart_whisker(out, leat_axis_place(x, 100 * (1 - arm->idle_high)),
+                       leat_axis_place(x, 100 * (1 - arm->idle_low)), y + BAR / 2.0);
+    leat_svg_text(out, x->at + x->length + VALUES, y + 14.5, "strong", "end",
+                  leat_figure_percent(1 - arm->parts[0]).text);
 }
 
 /* Rows of shares with the idle share at their ends. Returns where they end. */
@@ -68,7 +58,7 @@ static double put_share_panel(FILE *out, const leat_arms *a, double width, doubl
     leat_chart_axis(out, &scale, y, bottom, "% of the time");
     leat_svg_text(out, x + width, y - 6, "small", "end", "idle");
     for (int i = 0; i < a->n; i++) {
-        put_name(out, a->arms[i].name, width - 44, x, y + i * ROW);
+        leat_svg_name(out, x, y + i * ROW + 13, "", "start", width - 44, a->arms[i].name);
         put_shares(out, &a->arms[i], &scale, y + i * ROW + NAME_ROW + 2);
     }
     return bottom + LEAT_CHART_AXIS;
@@ -77,10 +67,8 @@ static double put_share_panel(FILE *out, const leat_arms *a, double width, doubl
 static double slowest(const leat_arms *a)
 {
     double most = 0;
-    for (int i = 0; i < a->n; i++) {
-        most = a->arms[i].step_ms > most ? a->arms[i].step_ms : most;
-        most = a->arms[i].step_high > most ? a->arms[i].step_high : most;
-    }
+    for (int i = 0; i < a->n; i++)
+        most = fmax(most, fmax(a->arms[i].step_ms, a->arms[i].step_high)); /* passes over NaN */
     return most;
 }
 
@@ -96,16 +84,15 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
         const leat_chart_arm *const arm = &a->arms[i];
         const double at = y + i * ROW + NAME_ROW + 2;
         if (names)
-            put_name(out, arm->name, width, x, y + i * ROW);
+            leat_svg_name(out, x, y + i * ROW + 13, "", "start", width, arm->name);
         if (isnan(arm->step_ms))
             continue;
         leat_svg_rect(out, x + EDGE, at + 3, leat_axis_place(&scale, arm->step_ms) - x - EDGE,
                       BAR - 6, "mark track");
         fprintf(out, "<circle class=\"mark busy\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n",
                 leat_axis_place(&scale, arm->step_ms), at + BAR / 2.0);
-        if (!isnan(arm->step_low))
-            leat_chart_whisker(out, leat_axis_place(&scale, arm->step_low),
-                               leat_axis_place(&scale, arm->step_high), at + BAR / 2.0);
+        leat_chart_whisker(out, leat_axis_place(&scale, arm->step_low),
+                           leat_axis_place(&scale, arm->step_high), at + BAR / 2.0);
         leat_svg_text(out, x + width, at + 14.5, "strong", "end",
                       leat_figure_unit(arm->step_ms, "ms").text);
     }
@@ -131,30 +118,22 @@ static void put_table(FILE *out, const void *data)
     const leat_arms *const a = data;
     const char *const heads[] = { a->names,       "busy",  "idle",  "95 % interval", "input wait",
                                   "exposed copy", "other", a->step, "95 % interval", NULL };
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < a->n; i++) {
         const leat_chart_arm *const arm = &a->arms[i];
-        leat_table_row(out);
-        leat_table_text(out, arm->name);
-        leat_table_percent(out, arm->parts[0]);
-        leat_table_percent(out, 1 - arm->parts[0]);
-        leat_table_range(out, 100 * arm->idle_low, 100 * arm->idle_high);
+        leat_chart_cell_text(&t, arm->name);
+        leat_chart_cell_percent(&t, arm->parts[0]);
+        leat_chart_cell_percent(&t, 1 - arm->parts[0]);
+        leat_chart_cell_range(&t, 100 * arm->idle_low, 100 * arm->idle_high);
         for (int k = 1; k < LEAT_ARMS_PARTS; k++)
-            leat_table_percent(out, arm->parts[k]);
-        leat_table_number(out, arm->step_ms);
-        leat_table_range(out, arm->step_low, arm->step_high);
-        leat_table_row_end(out);
+            leat_chart_cell_percent(&t, arm->parts[k]);
+        leat_chart_cell_number(&t, arm->step_ms);
+        leat_chart_cell_range(&t, arm->step_low, arm->step_high);
     }
-    leat_table_close(out);
+    leat_chart_table_close(&t);
 }
 
 leat_chart leat_chart_arms(const leat_arms *data)
 {
-    return (leat_chart){ .id = "arms",
-                         .title = data->title,
-                         .simulated = data->simulated,
-                         .about = data->about,
-                         .data = data,
-                         .draw = draw,
-                         .table = put_table };
+    return LEAT_CHART_OF(data, draw, put_table);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
-
-#include "chart.h"
 
 enum { ROW = 28, BAR = 18, NAME_ROW = 18, GROUP_ROW = 24, VALUES = 84, NAMES_MOST = 190, EDGE = 2 };
 
@@ -25,8 +22,8 @@ void leat_bars_wall(leat_bars *bars, const char *name, double value)
 {
     if (!(value >= 0 && value < 1e300) || bars->n_walls == LEAT_BARS_WALLS_MOST)
         return;
-    bars->walls[bars->n_walls].name = name;
-    bars->walls[bars->n_walls++].value = value;
+    bars->walls[bars->n_walls++] =
+        (leat_bar){ .name = name, .value = value, .low = NAN, .high = NAN };
 }
 
 static bool is_percent(const leat_bars *b)
@@ -38,7 +35,7 @@ static double highest(const leat_bars *b)
 {
     double most = 0;
     for (int i = 0; i < b->n; i++)
-        most = fmax(most, fmax(b->bars[i].value, isnan(b->bars[i].high) ? 0 : b->bars[i].high));
+        most = fmax(most, fmax(b->bars[i].value, b->bars[i].high)); /* passes over NaN */
     for (int i = 0; i < b->n_walls; i++)
         most = fmax(most, b->walls[i].value);
     return most > 0 ? most : 1;
@@ -69,24 +66,21 @@ static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, 
 {
     const leat_bar *const bar = &b->bars[i];
     const double scaled = is_percent(b) ? 100 : 1, end = leat_axis_place(x, bar->value * scaled);
-    char text[400], kind[64];
+    char kind[64];
     const bool above = x->at <= EDGE;
     if (above) {
-        leat_svg_text(out, 0, y + 13, "", "start",
-                      leat_svg_fit(bar->name, width, text, sizeof text));
+        leat_svg_name(out, 0, y + 13, "", "start", width, bar->name);
         y += NAME_ROW;
     } else {
-        leat_svg_text(out, x->at - 10, y + 18, "", "end",
-                      leat_svg_fit(bar->name, x->at - 10, text, sizeof text));
+        leat_svg_name(out, x->at - 10, y + 18, "", "end", x->at - 10, bar->name);
     }
     snprintf(kind, sizeof kind, "mark %s", bar->kind);
     leat_svg_rect(out, x->at, y + 5, fmax(end - x->at, 1), BAR, kind);
     if (bar->part > 0)
         leat_svg_rect(out, x->at, y + 5, leat_axis_place(x, fmin(bar->part, bar->value)) - x->at,
                       BAR, "mark busy");
-    if (!isnan(bar->low))
-        leat_chart_whisker(out, leat_axis_place(x, bar->low * scaled),
-                           leat_axis_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
+    leat_chart_whisker(out, leat_axis_place(x, bar->low * scaled),
+                       leat_axis_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
     leat_svg_text(out, width, y + 18, "strong", "end", value_of(b, bar->value).text);
     return y + ROW + (above ? 6 : 0);
 }
@@ -96,15 +90,14 @@ static void put_walls(FILE *out, const leat_bars *b, const leat_axis *x, double 
                       double bottom)
 {
     for (int i = 0; i < b->n_walls; i++) {
-        char text[200], cut[200];
+        char text[200];
         const double at = leat_axis_place(x, b->walls[i].value * (is_percent(b) ? 100 : 1));
         const bool left = at > width / 2;
         snprintf(text, sizeof text, "%.100s %s", b->walls[i].name,
                  value_of(b, b->walls[i].value).text);
-        leat_svg_fit(text, left ? at : width - at, cut, sizeof cut);
         leat_svg_line(out, at, top + 18 * i, at, bottom, "wall");
-        leat_svg_text(out, left ? at - 6 : at + 6, top + 18 * i + 9, "strong small",
-                      left ? "end" : "start", cut);
+        leat_svg_name(out, left ? at - 6 : at + 6, top + 18 * i + 9, "strong small",
+                      left ? "end" : "start", left ? at : width - at, text);
     }
 }
 
@@ -129,9 +122,7 @@ static double draw(FILE *out, const void *data, double width)
     leat_chart_axis(out, &x, y, bottom, b->axis);
     for (int i = 0; i < b->n; i++) {
         if (begins_group(b, i)) {
-            char text[400];
-            leat_svg_text(out, 0, y + 17, "strong", "start",
-                          leat_svg_fit(b->bars[i].group, width, text, sizeof text));
+            leat_svg_name(out, 0, y + 17, "strong", "start", width, b->bars[i].group);
             y += GROUP_ROW;
         }
         y = put_bar(out, b, i, &x, width, y);
@@ -140,27 +131,26 @@ static double draw(FILE *out, const void *data, double width)
     return bottom + LEAT_CHART_AXIS;
 }
 
-static void put_value(FILE *out, const leat_bars *b, double value)
+static void put_value(leat_chart_table *t, const leat_bars *b, double value)
 {
     if (is_percent(b))
-        leat_table_percent(out, value);
+        leat_chart_cell_percent(t, value);
     else
-        leat_table_number(out, value);
+        leat_chart_cell_number(t, value);
 }
 
-static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool groups, bool intervals)
+static void put_row(leat_chart_table *t, const leat_bars *b, const leat_bar *bar, bool groups,
+                    bool intervals)
 {
     const double scaled = is_percent(b) ? 100 : 1;
-    leat_table_row(out);
     if (groups)
-        leat_table_text(out, bar->group);
-    leat_table_text(out, bar->name);
-    put_value(out, b, bar->value);
+        leat_chart_cell_text(t, bar->group);
+    leat_chart_cell_text(t, bar->name);
+    put_value(t, b, bar->value);
     if (b->has_parts)
-        put_value(out, b, bar->part);
+        put_value(t, b, bar->part);
     if (intervals)
-        leat_table_range(out, bar->low * scaled, bar->high * scaled);
-    leat_table_row_end(out);
+        leat_chart_cell_range(t, bar->low * scaled, bar->high * scaled);
 }
 
 static void put_table(FILE *out, const void *data)
@@ -181,16 +171,12 @@ static void put_table(FILE *out, const void *data)
         heads[n++] = b->keys[0].name;
     if (intervals)
         heads[n++] = "95 % interval";
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < b->n; i++)
-        put_row(out, b, &b->bars[i], groups, intervals);
-    for (int i = 0; i < b->n_walls; i++) {
-        const leat_bar wall = {
-            .name = b->walls[i].name, .value = b->walls[i].value, .low = NAN, .high = NAN
-        };
-        put_row(out, b, &wall, groups, intervals);
-    }
-    leat_table_close(out);
+        put_row(&t, b, &b->bars[i], groups, intervals);
+    for (int i = 0; i < b->n_walls; i++)
+        put_row(&t, b, &b->walls[i], groups, intervals);
+    leat_chart_table_close(&t);
 }
 
 leat_chart leat_chart_bars(const leat_bars *data)

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
 
-#include "chart.h"
+/* In the order of the values of a row. */
+static const leat_chart_key keys[LEAT_DOTS_MOST] = {
+    { .name = "loader alone", .kind = "input_wait", .form = 2 },
+    { .name = "step alone", .kind = "busy", .form = 4 },
+    { .name = "both together", .kind = "both", .form = 1 },
+};
 
-enum { NAME_ROW = 20, LANE = 11, EDGE = 8, LOG_FROM = 20 };
+enum {
+    NAME_ROW = 20,
+    LANE = 11,
+    ROW = NAME_ROW + LEAT_DOTS_MOST * LANE + 14,
+    EDGE = 8,
+    LOG_FROM = 20
+};
 
 bool leat_dots_check(struct leat_dots_row *row)
 {
@@ -24,7 +35,7 @@ static leat_axis axis_of(const leat_dots *d, double width)
 {
     double low = INFINITY, high = 0;
     for (int i = 0; i < d->n; i++)
-        for (int k = 0; k < d->n_keys; k++) {
+        for (int k = 0; k < LEAT_DOTS_MOST; k++) {
             low = fmin(low, fmin(d->rows[i].values[k], d->rows[i].low[k])); /* passes over NaN */
             high = fmax(high, fmax(d->rows[i].values[k], d->rows[i].high[k]));
         }
@@ -34,63 +45,63 @@ static leat_axis axis_of(const leat_dots *d, double width)
     return leat_axis_linear(0, high, false, EDGE, width - 4 * EDGE, n_most);
 }
 
-static void put_row(FILE *out, const leat_dots *d, const struct leat_dots_row *row,
-                    const leat_axis *x, double width, double y)
+static void put_row(FILE *out, const struct leat_dots_row *row, const leat_axis *x, double width,
+                    double y)
 {
-    char text[400], kind[64];
-    leat_svg_text(out, 0, y + 14, "", "start", leat_svg_fit(row->name, width, text, sizeof text));
-    leat_svg_rect(out, x->at, y + NAME_ROW, x->length, d->n_keys * LANE + 4, "track");
-    for (int k = 0; k < d->n_keys; k++) {
+    char kind[64];
+    leat_svg_name(out, 0, y + 14, "", "start", width, row->name);
+    leat_svg_rect(out, x->at, y + NAME_ROW, x->length, LEAT_DOTS_MOST * LANE + 4, "track");
+    for (int k = 0; k < LEAT_DOTS_MOST; k++) {
         const double middle =
             y + NAME_ROW + k * LANE + 7.5; /* one below the other: they may be equal */
         if (isnan(row->values[k]))
             continue;
         leat_chart_whisker(out, leat_axis_place(x, row->low[k]), leat_axis_place(x, row->high[k]),
                            middle);
-        snprintf(kind, sizeof kind, "mark %s", d->keys[k].kind);
-        leat_chart_dot(out, kind, d->keys[k].form, leat_axis_place(x, row->values[k]), middle);
+        snprintf(kind, sizeof kind, "mark %s", keys[k].kind);
+        leat_chart_dot(out, kind, keys[k].form, leat_axis_place(x, row->values[k]), middle);
     }
-}
-
-static double row_height(const leat_dots *d)
-{
-    return NAME_ROW + d->n_keys * LANE + 14;
 }
 
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_dots *const d = data;
-    const double top = leat_chart_keys(out, d->keys, d->n_keys, width),
-                 bottom = top + d->n * row_height(d);
+    const double top = leat_chart_keys(out, keys, LEAT_DOTS_MOST, width), bottom = top + d->n * ROW;
     const leat_axis x = axis_of(d, width);
-    leat_chart_axis(out, &x, top, bottom, d->axis);
+    leat_chart_axis(out, &x, top, bottom, "samples per second");
     for (int i = 0; i < d->n; i++)
-        put_row(out, d, &d->rows[i], &x, width, top + i * row_height(d));
+        put_row(out, &d->rows[i], &x, width, top + i * ROW);
     return bottom + LEAT_CHART_AXIS;
 }
 
 static void put_table(FILE *out, const void *data)
 {
     const leat_dots *const d = data;
-    const char *heads[2 * LEAT_DOTS_MOST + 2] = { d->names };
-    for (int k = 0; k < d->n_keys; k++) {
-        heads[1 + 2 * k] = d->keys[k].name;
+    const char *heads[2 * LEAT_DOTS_MOST + 2] = { "arm" };
+    for (int k = 0; k < LEAT_DOTS_MOST; k++) {
+        heads[1 + 2 * k] = keys[k].name;
         heads[2 + 2 * k] = "95 % interval";
     }
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < d->n; i++) {
-        leat_table_row(out);
-        leat_table_text(out, d->rows[i].name);
-        for (int k = 0; k < d->n_keys; k++) {
-            leat_table_number(out, d->rows[i].values[k]);
-            leat_table_range(out, d->rows[i].low[k], d->rows[i].high[k]);
+        leat_chart_cell_text(&t, d->rows[i].name);
+        for (int k = 0; k < LEAT_DOTS_MOST; k++) {
+            leat_chart_cell_number(&t, d->rows[i].values[k]);
+            leat_chart_cell_range(&t, d->rows[i].low[k], d->rows[i].high[k]);
         }
-        leat_table_row_end(out);
     }
-    leat_table_close(out);
+    leat_chart_table_close(&t);
 }
 
 leat_chart leat_chart_dots(const leat_dots *data)
 {
-    return LEAT_CHART_OF(data, draw, put_table);
+    return (leat_chart){
+        .id = "rates",
+        .title = "What loader and step can do alone",
+        .simulated = data->simulated,
+        .about = "The slower of the two is the wall: both together cannot be faster for long.",
+        .data = data,
+        .draw = draw,
+        .table = put_table,
+    };
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "chart.h"
 
 enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
 
@@ -14,22 +12,24 @@ enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals)
 {
-    const size_t bytes = (size_t)(n > 0 ? n : 1) * sizeof(double);
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
+    double *const values = calloc((size_t)n + 1, (intervals ? 4 : 2) * sizeof *values);
     leat_chart_line *const line = &lines->lines[lines->n++];
-    *line = (leat_chart_line){ .x = malloc(bytes), .y = malloc(bytes) };
+    *line = (leat_chart_line){ .x = values };
+    if (!values) {
+        lines->failed = true;
+        return NULL;
+    }
+    line->y = values + n;
     leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
     if (simulated && !strstr(name, "(simulated)"))
         strcat(line->name, " (simulated)");
     if (intervals) {
-        line->low = malloc(bytes);
-        line->high = malloc(bytes);
+        line->low = values + 2 * n;
+        line->high = values + 3 * n;
     }
-    if (line->x && line->y && (!intervals || (line->low && line->high)))
-        return line;
-    lines->failed = true;
-    return NULL;
+    return line;
 }
 
 void leat_line_point(leat_chart_line *line, double x, double y, double low, double high)
@@ -48,12 +48,8 @@ void leat_line_point(leat_chart_line *line, double x, double y, double low, doub
 
 void leat_lines_close(leat_lines *lines)
 {
-    for (int i = 0; i < lines->n; i++) {
+    for (int i = 0; i < lines->n; i++)
         free(lines->lines[i].x);
-        free(lines->lines[i].y);
-        free(lines->lines[i].low);
-        free(lines->lines[i].high);
-    }
     lines->n = 0;
 }
 
@@ -130,7 +126,7 @@ static void put_y_axis(FILE *out, const leat_axis *y, double width)
     for (int i = 0; i < n; i++) {
         const double at = leat_axis_place(y, ticks[i]);
         leat_svg_line(out, LEFT, at, width - RIGHT, at, "grid");
-        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_chart_tick(y, ticks[i]).text);
+        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_axis_tick(y, ticks[i]).text);
     }
 }
 
@@ -249,17 +245,15 @@ static double draw(FILE *out, const void *data, double width)
 
 /* --- the table -------------------------------------------------------------------------------------*/
 
-static void put_row(FILE *out, const leat_chart_line *line, int i)
+static void put_row(leat_chart_table *t, const leat_chart_line *line, int i)
 {
-    leat_table_row(out);
-    leat_table_text(out, line->name);
-    leat_table_number(out, line->x[i]);
-    leat_table_number(out, line->y[i]);
+    leat_chart_cell_text(t, line->name);
+    leat_chart_cell_number(t, line->x[i]);
+    leat_chart_cell_number(t, line->y[i]);
     if (line->low)
-        leat_table_range(out, line->low[i], line->high[i]);
+        leat_chart_cell_range(t, line->low[i], line->high[i]);
     else
-        leat_table_text(out, NULL);
-    leat_table_row_end(out);
+        leat_chart_cell_text(t, NULL);
 }
 
 /* Of long series every n-th point, and the last. */
@@ -271,20 +265,18 @@ static void put_table(FILE *out, const void *data)
     for (int i = 0; i < l->n; i++)
         most = l->lines[i].n > most && !l->lines[i].fit ? l->lines[i].n : most;
     const int stride = (most + ROWS_MOST - 1) / ROWS_MOST;
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < l->n; i++)
         for (int k = 0; !l->lines[i].fit && k < l->lines[i].n; k++)
             if (k % stride == 0 || k + 1 == l->lines[i].n)
-                put_row(out, &l->lines[i], k);
+                put_row(&t, &l->lines[i], k);
     if (!isnan(l->wall)) {
-        leat_table_row(out);
-        leat_table_text(out, l->wall_name);
-        leat_table_number(out, l->wall);
-        leat_table_text(out, NULL);
-        leat_table_range(out, l->wall_low, l->wall_high);
-        leat_table_row_end(out);
+        leat_chart_cell_text(&t, l->wall_name);
+        leat_chart_cell_number(&t, l->wall);
+        leat_chart_cell_text(&t, NULL);
+        leat_chart_cell_range(&t, l->wall_low, l->wall_high);
     }
-    leat_table_close(out);
+    leat_chart_table_close(&t);
     if (stride > 1)
         fprintf(out, "<p class=\"small\">One of %d points is in the table; the file has all.</p>\n",
                 stride);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
-#include <stdbool.h>
-
-#include "chart.h"
 
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, WORKERS_MOST = 12 };
 
@@ -159,8 +156,7 @@ static void put_box(FILE *out, const box *b, const leat_axis *x, double y)
 static void put_head(FILE *out, const struct leat_timeline_run *run, double width, double y)
 {
     char text[300];
-    leat_svg_text(out, 0, y + 14, "strong", "start",
-                  leat_svg_fit(run->name, width - 220, text, sizeof text));
+    leat_svg_name(out, 0, y + 14, "strong", "start", width - 220, run->name);
     if (isnan(run->busy))
         return;
     snprintf(text, sizeof text, "%sdevice busy %s", run->spans->simulated ? "simulated; " : "",
@@ -183,8 +179,7 @@ static double put_run(FILE *out, const leat_timeline *t, const struct leat_timel
             n > 0 && (boxes[0].kind == LEAT_SPAN_WORK || boxes[0].kind == LEAT_SPAN_START);
         if (n == 0 || (works && n_workers++ >= WORKERS_MOST))
             continue;
-        leat_svg_text(out, 0, y + 13.5, "", "start",
-                      leat_svg_fit(run->spans->lanes[lane].name, x->at - 2, text, sizeof text));
+        leat_svg_name(out, 0, y + 13.5, "", "start", x->at - 2, run->spans->lanes[lane].name);
         leat_svg_rect(out, x->at, y, x->length, BAR, "track");
         for (int i = 0; i < n; i++)
             put_box(out, &boxes[i], x, y);
@@ -233,8 +228,8 @@ static double draw(FILE *out, const void *data, double width)
 /* --- the table -------------------------------------------------------------------------------------*/
 
 /* Of each lane and kind: how long, and how often. All spans would be too many to read. */
-static void put_lane(FILE *out, const leat_timeline *t, const struct leat_timeline_run *run,
-                     int lane)
+static void put_lane(leat_chart_table *table, const leat_timeline *t,
+                     const struct leat_timeline_run *run, int lane)
 {
     box boxes[BOXES_MOST];
     const int n = boxes_of(t, run, lane, boxes);
@@ -252,14 +247,12 @@ static void put_lane(FILE *out, const leat_timeline *t, const struct leat_timeli
         char text[64] = "–";
         if (high >= 0)
             snprintf(text, sizeof text, "%lld–%lld", (long long)low, (long long)high);
-        leat_table_row(out);
-        leat_table_text(out, run->name);
-        leat_table_text(out, run->spans->lanes[lane].name);
-        leat_table_text(out, keys[drawn[k]].name);
-        leat_table_text(out, text);
-        leat_table_number(out, ms);
-        leat_table_percent(out, ms / t->window_ms);
-        leat_table_row_end(out);
+        leat_chart_cell_text(table, run->name);
+        leat_chart_cell_text(table, run->spans->lanes[lane].name);
+        leat_chart_cell_text(table, keys[drawn[k]].name);
+        leat_chart_cell_text(table, text);
+        leat_chart_cell_number(table, ms);
+        leat_chart_cell_percent(table, ms / t->window_ms);
     }
 }
 
@@ -269,11 +262,11 @@ static void put_table(FILE *out, const void *data)
                                          "batches", "ms",  "share of the window",
                                          NULL };
     const leat_timeline *const t = data;
-    leat_table_open(out, heads);
+    leat_chart_table table = leat_chart_table_open(out, heads);
     for (int i = 0; i < t->n; i++)
         for (int lane = 0; lane < t->runs[i].spans->n_lanes; lane++)
-            put_lane(out, t, &t->runs[i], lane);
-    leat_table_close(out);
+            put_lane(&table, t, &t->runs[i], lane);
+    leat_chart_table_close(&table);
 }
 
 leat_chart leat_chart_timeline(const leat_timeline *data)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "charts.h"
+#include "chart.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include "chart.h"
 #include "leat/verdict.h"
 
 enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
@@ -62,10 +60,9 @@ static double draw(FILE *out, const void *data, double width)
         const struct leat_waterfall_part *const part = &w->parts[i];
         const double y = i * ROW + (ROW - BAR) / 2.0, left = leat_axis_place(&x, at * unit);
         const double right = leat_axis_place(&x, (at + part->share) * unit);
-        char kind[64], name[64];
+        char kind[64];
         snprintf(kind, sizeof kind, "mark %s", part->kind);
-        leat_svg_text(out, NAMES - 10, y + 14.5, "", "end",
-                      leat_svg_fit(part->name, NAMES - 10, name, sizeof name));
+        leat_svg_name(out, NAMES - 10, y + 14.5, "", "end", NAMES - 10, part->name);
         leat_svg_rect(out, left, y, fmax(right - left, 1), BAR, kind);
         if (i + 1 < w->n)
             leat_svg_line(out, right, y + BAR, right, y + ROW, "axis");
@@ -79,15 +76,13 @@ static void put_table(FILE *out, const void *data)
 {
     static const char *const heads[] = { "part of a step", "share of the time", "ms", NULL };
     const leat_waterfall *const w = data;
-    leat_table_open(out, heads);
+    leat_chart_table t = leat_chart_table_open(out, heads);
     for (int i = 0; i < w->n; i++) {
-        leat_table_row(out);
-        leat_table_text(out, w->parts[i].name);
-        leat_table_percent(out, w->parts[i].share);
-        leat_table_number(out, w->parts[i].ms);
-        leat_table_row_end(out);
+        leat_chart_cell_text(&t, w->parts[i].name);
+        leat_chart_cell_percent(&t, w->parts[i].share);
+        leat_chart_cell_number(&t, w->parts[i].ms);
     }
-    leat_table_close(out);
+    leat_chart_table_close(&t);
 }
 
 leat_chart leat_chart_waterfall(const leat_waterfall *data)

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: MIT */
-#include "spans.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * spans.c: reads a trace that `leat train --trace` or `leat bench --trace` wrote, event by event, because it can be
+ * hundreds of megabytes. */
+#include "chart.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "chart.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -34,34 +35,44 @@ void leat_svg_escape(FILE *out, const char *text)
     }
 }
 
-static void put_class(FILE *out, const char *kind)
+void leat_svg_put(FILE *out, const char *format, ...)
 {
-    if (*kind)
-        fprintf(out, " class=\"%s\"", kind);
+    va_list args;
+    va_start(args, format);
+    for (size_t n; n = strcspn(format, "%"), fwrite(format, 1, n, out), format[n]; format += n + 2)
+        if (format[n + 1] == 's')
+            leat_svg_escape(out, va_arg(args, const char *));
+        else
+            fprintf(out, "%d", va_arg(args, int));
+    va_end(args);
 }
 
 void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
                    const char *words)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
-    put_class(out, kind);
-    fprintf(out, " text-anchor=\"%s\">", anchor);
-    leat_svg_escape(out, words);
-    fputs("</text>\n", out);
+    if (*kind)
+        fprintf(out, " class=\"%s\"", kind);
+    leat_svg_put(out, " text-anchor=\"%s\">%s</text>\n", anchor, words);
 }
 
 void leat_svg_rect(FILE *out, double x, double y, double width, double height, const char *kind)
 {
-    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", x, y, width, height);
-    put_class(out, kind);
-    fputs("/>\n", out);
+    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"%s\"/>\n", x,
+            y, width, height, kind);
 }
 
 void leat_svg_line(FILE *out, double x1, double y1, double x2, double y2, const char *kind)
 {
-    fprintf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"", x1, x2, y1, y2);
-    put_class(out, kind);
-    fputs("/>\n", out);
+    fprintf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, x2,
+            y1, y2, kind);
+}
+
+void leat_svg_name(FILE *out, double x, double y, const char *kind, const char *anchor,
+                   double width, const char *name)
+{
+    char text[400];
+    leat_svg_text(out, x, y, kind, anchor, leat_svg_fit(name, width, text, sizeof text));
 }
 
 /* Bytes of the character of UTF-8 at `text`. */

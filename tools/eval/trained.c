@@ -109,23 +109,24 @@ static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
     return rc;
 }
 
-/* The value of `source.KIND` and a part of it in a section; false: there is none. */
-static bool get_source(const leat_config *config, const char *section, const char *kind,
-                       const char *part, char text[LEAT_OPTION_STRING_MAX])
+bool leat_trained_get(const leat_config *config, const char *section, const char *part,
+                      char text[LEAT_OPTION_STRING_MAX])
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s%ssource.%s%s", section ? section : "", section ? "." : "", kind,
-             part);
-    return leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK;
+    char *const path = leat_files_text("%s%s%s", section ? section : "", section ? "." : "", part);
+    const bool found =
+        path && leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK;
+    free(path);
+    return found;
 }
 
 /* Finds one of the TFRecord files: those of a source can be a list. */
 static bool find_records(const leat_config *config, const char *section,
                          char text[LEAT_OPTION_STRING_MAX])
 {
-    static const char *const parts[] = { ".files[0]", "[0]", ".files", "" };
+    static const char *const parts[] = { "source.tfrecord.files[0]", "source.tfrecord[0]",
+                                         "source.tfrecord.files", "source.tfrecord" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (get_source(config, section, "tfrecord", parts[i], text))
+        if (leat_trained_get(config, section, parts[i], text))
             return true;
     return false;
 }
@@ -133,16 +134,13 @@ static bool find_records(const leat_config *config, const char *section,
 /* `classes` of the target in a CSV file. */
 static int list_csv_classes(leat_trained *t, const char *section, leat_error *err)
 {
-    char target[LEAT_OPTION_STRING_MAX], name[LEAT_OPTION_STRING_MAX];
+    char target[LEAT_OPTION_STRING_MAX], name[LEAT_OPTION_STRING_MAX], part[sizeof target + 64];
     int rc = LEAT_OK;
     leat_setup_target(t->config, target);
     while (rc == LEAT_OK) {
-        char *path =
-            leat_files_text("%s%ssource.csv.features.%s.classes[%lld]", section ? section : "",
-                            section ? "." : "", target, (long long)t->n_classes);
-        const bool found = path && leat_config_get(t->config, path, name, sizeof name, NULL) == 0;
-        free(path);
-        if (!found)
+        snprintf(part, sizeof part, "source.csv.features.%s.classes[%lld]", target,
+                 (long long)t->n_classes);
+        if (!leat_trained_get(t->config, section, part, name))
             return LEAT_OK;
         rc = add_class(t, name, err);
     }
@@ -156,13 +154,13 @@ static int names_of_source(leat_trained *t, const char *section, leat_error *err
     leat_setup_target(t->config, target);
     const bool is_label = !strcmp(target, "label"); /* folders and files of labels name no other */
     const bool other_key =
-        (get_source(t->config, section, "tfrecord", ".features.label.key", text) ||
-         get_source(t->config, section, "tfrecord", ".features.label", text)) &&
+        (leat_trained_get(t->config, section, "source.tfrecord.features.label.key", text) ||
+         leat_trained_get(t->config, section, "source.tfrecord.features.label", text)) &&
         *text != '{' && strcmp(text, "label") != 0 && strcmp(text, "image/class/label") != 0;
-    if (get_source(t->config, section, "images", ".class_from", text))
+    if (leat_trained_get(t->config, section, "source.images.class_from", text))
         return LEAT_OK;
-    if (get_source(t->config, section, "images", ".path", text) ||
-        get_source(t->config, section, "images", "", text))
+    if (leat_trained_get(t->config, section, "source.images.path", text) ||
+        leat_trained_get(t->config, section, "source.images", text))
         return is_label ? list_folders(t, text, err) : LEAT_OK;
     if (find_records(t->config, section, text))
         return is_label && !other_key ? read_beside(t, text, err) : LEAT_OK;
@@ -178,14 +176,23 @@ static void forget_classes(leat_trained *t)
     t->n_classes = 0;
 }
 
+static int same_names(const leat_trained *here, const leat_trained *source, const char *section,
+                      leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int64_t i = 0; i < source->n_classes && i < here->n_classes && rc == LEAT_OK; i++)
+        rc = leat_setup_same_class(section, i, here->classes[i], source->classes[i], err);
+    return rc;
+}
+
 int leat_trained_same_classes(leat_config *config, const char *section, leat_error *err)
 {
     leat_trained here = { .config = config }, source = { .config = config };
     int rc = names_of_source(&here, section, err);
     if (rc == LEAT_OK)
         rc = names_of_source(&source, NULL, err);
-    for (int64_t i = 0; i < source.n_classes && i < here.n_classes && rc == LEAT_OK; i++)
-        rc = leat_setup_same_class(section, i, here.classes[i], source.classes[i], err);
+    if (rc == LEAT_OK)
+        rc = same_names(&here, &source, section, err);
     forget_classes(&here);
     forget_classes(&source);
     return rc;
@@ -234,8 +241,8 @@ static int compare_classes(leat_trained *t, const char *section, leat_error *err
     if (rc == LEAT_OK && !source.n_classes &&
         leat_plan_open(t->config, NULL, &plan, NULL) == LEAT_OK)
         rc = take_classes(&source, NULL, plan, err);
-    for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
-        rc = leat_setup_same_class(section, i, t->classes[i], source.classes[i], err);
+    if (rc == LEAT_OK)
+        rc = same_names(t, &source, section, err);
     t->uncompared = !source.n_classes;
     forget_classes(&source);
     leat_plan_close(&plan);

@@ -58,40 +58,12 @@ void leat_trained_close(leat_trained *t);
  * which record has one, or, where none has, which batch it was. */
 int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err);
 
+/* The value of a part of a section; NULL: of the top. False: there is none. */
+bool leat_trained_get(const leat_config *config, const char *section, const char *part,
+                      char text[LEAT_OPTION_STRING_MAX]);
 /* The name of class i; its number in `text` if it has none. */
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24]);
 /* NULL: the top of the config. */
 const char *leat_trained_section(const leat_trained_how *how);
-
-/* --- the samples that a model got wrong with the highest probability, and a picture of them --- */
-
-enum { LEAT_WRONG_MOST = 64 };
-
-typedef struct leat_wrong {
-    uint64_t record; /* whose sample it is: of a replaced one the other */
-    int64_t row;
-    int64_t actual, predicted; /* classes */
-    float probability;         /* of the predicted one */
-    int32_t image;             /* place in leat_wrong_sheet.images */
-} leat_wrong;
-
-/* Sorted by probability, the highest first. */
-typedef struct leat_wrong_sheet {
-    int32_t n;
-    leat_wrong list[LEAT_WRONG_MOST];
-    char *images; /* of the list; NULL: not kept */
-    size_t image_bytes;
-    leat_shape shape; /* of an image */
-} leat_wrong_sheet;
-
-/* `images`: they are kept, for a picture. Returns LEAT_OK, LEAT_E_ARGUMENT if they cannot be drawn, NOMEM. */
-int leat_wrong_sheet_open(leat_wrong_sheet *sheet, const leat_shape *shape, bool images,
-                          leat_error *err);
-void leat_wrong_sheet_close(leat_wrong_sheet *sheet);
-/* Takes the sample if it is among the worst. batch: in host memory; only read if images are kept. */
-void leat_wrong_sheet_add(leat_wrong_sheet *sheet, const leat_wrong *wrong, const leat_view *batch);
-/* Writes the picture of one image or more as SVG: each with its class and what was predicted. */
-int leat_wrong_sheet_write(const leat_wrong_sheet *sheet, const leat_trained *t, const char *path,
-                           leat_error *err);
 
 #endif

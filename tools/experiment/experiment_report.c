@@ -76,7 +76,7 @@ json_t *leat_experiment_json(const leat_experiment_run *run)
     leat_json_real(json, "seconds", run->seconds);
     json_t *arms = leat_json_list(json, "arms");
     for (int32_t i = 0; i < run->n_arms; i++)
-        leat_arm_add(arms, &run->arms[i]);
+        leat_speed_add_arm(arms, &run->arms[i]);
     json_t *series = leat_json_list(json, "series");
     for (int32_t i = 0; i < run->n_series; i++)
         add_series(series, &run->series[i]);

@@ -65,15 +65,34 @@ void leat_answer_set(struct leat_answer_change *change, const char *set)
     change->n_sets += set != NULL;
 }
 
+/* The end of the first "path=value": a `between` outside all brackets, or the end of the text. */
+static const char *end_of_value(const char *text, const char *between)
+{
+    int depth = 0;
+    for (; *text && (depth > 0 || strncmp(text, between, strlen(between)) != 0); text++)
+        depth += (*text == '{' || *text == '[') - (*text == '}' || *text == ']');
+    return text;
+}
+
+void leat_answer_sets(struct leat_answer_change *change, const char *text, const char *between)
+{
+    while (*text) {
+        char one[256];
+        const char *const end = end_of_value(text, between);
+        snprintf(one, sizeof one, "%.*s", (int)(end - text), text);
+        leat_answer_set(change, one);
+        text = end + (*end ? strlen(between) : 0);
+    }
+}
+
 /* --- writing ---------------------------------------------------------------------------------------*/
 
 static void put_element(FILE *out, const char *element, const char *kind, const char *text)
 {
-    if (!text || !*text)
-        return;
-    fprintf(out, "<%s%s%s%s>", element, *kind ? " class=\"" : "", kind, *kind ? "\"" : "");
-    leat_svg_escape(out, text);
-    fprintf(out, "</%s>\n", element);
+    if (text && *text && *kind)
+        leat_svg_put(out, "<%s class=\"%s\">%s</%s>\n", element, kind, text, element);
+    else if (text && *text)
+        leat_svg_put(out, "<%s>%s</%s>\n", element, text, element);
 }
 
 static void put_facts(FILE *out, const leat_answer *a)
@@ -97,9 +116,7 @@ static void put_marked(FILE *out, const char *text)
     for (bool code = false; *text; code = !code) {
         const size_t n = strcspn(text, "`");
         char *const part = strndup(text, n);
-        fputs(code ? "<code>" : "", out);
-        leat_svg_escape(out, part ? part : "");
-        fputs(code ? "</code>" : "", out);
+        leat_svg_put(out, code ? "<code>%s</code>" : "%s", part ? part : "");
         free(part);
         text += n + (text[n] == '`');
     }
@@ -158,8 +175,8 @@ static void put_change(FILE *out, const struct leat_answer_change *change, const
         put_sets(out, change);
     if (change->diff) {
         const bool of_file = !change->note || !*change->note; /* else patch may find other lines */
-        fputs("<p class=\"small\">To keep it, change ", out);
-        leat_svg_escape(out, config ? config : "the config");
+        leat_svg_put(out, "<p class=\"small\">To keep it, change %s",
+                     config ? config : "the config");
         fputs(of_file ? " (<code>patch CONFIG</code> takes this)</p>" : "</p>", out);
     }
     put_element(out, "p", "small", change->note);
@@ -184,20 +201,14 @@ static void put_changes(FILE *out, const leat_answer *a)
 void leat_answer_put(FILE *out, const leat_answer *a, const char *title, bool large)
 {
     static const char *const tones[] = { "plain", "good", "warn", "bad", "open" };
-    fprintf(out, "<div class=\"answer %s\">\n<p class=\"from\">", tones[a->tone]);
-    leat_svg_escape(out, title);
-    if (a->device) {
-        fputs(" · on ", out);
-        leat_svg_escape(out, a->device);
-    }
+    leat_svg_put(out, "<div class=\"answer %s\">\n<p class=\"from\">%s", tones[a->tone], title);
+    if (a->device)
+        leat_svg_put(out, " · on %s", a->device);
     fprintf(out, "%s</p>\n", a->simulated ? " <span class=\"mock\">simulated</span>" : "");
     put_element(out, large ? "h1" : "h2", "", a->verdict);
     put_element(out, "p", "lead", a->sentence);
-    if (a->more) {
-        fputs("<p><b>Why</b> ", out);
-        leat_svg_escape(out, a->more);
-        fputs("</p>\n", out);
-    }
+    if (a->more)
+        leat_svg_put(out, "<p><b>Why</b> %s</p>\n", a->more);
     put_facts(out, a);
     if (large)
         put_changes(out, a);

@@ -8,7 +8,7 @@
 #include "files.h"
 #include "formats/events.h"
 #include "formats/whole_file.h"
-#include "page_kinds.h"
+#include "page.h"
 
 /* --- names -----------------------------------------------------------------------------------------*/
 
@@ -114,44 +114,39 @@ static int take_json(FILE *file, leat_input *in, leat_error *err)
 
 /* --- any file --------------------------------------------------------------------------------------*/
 
-static int take(FILE *file, leat_input *in, leat_error *err)
+int leat_input_take(FILE *file, const char *name, leat_input *out, leat_error *err)
 {
     char head[64];
+    *out = (leat_input){ 0 };
+    const int rc = set_names(out, name, err);
+    if (rc < 0)
+        return rc;
     const size_t n = fread(head, 1, sizeof head, file);
     rewind(file);
     if (!leat_spans_is_trace(head, n))
-        return take_json(file, in, err);
-    in->kind = LEAT_INPUT_TRACE;
-    return leat_spans_read(file, in->name, &in->spans, err);
-}
-
-int leat_input_take(FILE *file, const char *name, leat_input *out, leat_error *err)
-{
-    *out = (leat_input){ 0 };
-    const int rc = set_names(out, name, err);
-    return rc == LEAT_OK ? take(file, out, err) : rc;
+        return take_json(file, out, err);
+    out->kind = LEAT_INPUT_TRACE;
+    return leat_spans_read(file, out->name, &out->spans, err);
 }
 
 int leat_input_read(const char *path, leat_input *out, leat_error *err)
 {
     struct stat status;
     *out = (leat_input){ 0 };
-    int rc = set_names(out, path, err);
-    if (rc < 0)
-        return rc;
     if (stat(path, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     if (S_ISDIR(status.st_mode) || leat_files_ends_with(path, ".jsonl") ||
         leat_event_is_name(path)) {
+        const int rc = set_names(out, path, err);
         out->kind = LEAT_INPUT_LOG;
-        return leat_run_rows_read(path, &out->rows, err);
+        return rc < 0 ? rc : leat_run_rows_read(path, &out->rows, err);
     }
     if (S_ISFIFO(status.st_mode)) /* its begin is read twice */
         return leat_fail(err, LEAT_E_IO, "%s is a pipe: write the report to a file first", path);
     FILE *const file = fopen(path, "rb");
     if (!file)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    rc = take(file, out, err);
+    const int rc = leat_input_take(file, path, out, err);
     fclose(file);
     return rc;
 }

@@ -6,7 +6,6 @@
 
 #include "files.h"
 #include "formats/grow.h"
-#include "page_kinds.h"
 
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
 static const char style[] =
@@ -124,11 +123,8 @@ void leat_page_chart(leat_page *page, leat_chart chart, int n)
 
 void leat_page_fact(leat_page *page, const char *name, const char *value)
 {
-    if (!value || !*value)
-        return;
-    fprintf(page->out, "<p class=\"fact\"><b>%s</b> ", name);
-    leat_svg_escape(page->out, value);
-    fputs("</p>\n", page->out);
+    if (value && *value)
+        leat_svg_put(page->out, "<p class=\"fact\"><b>%s</b> %s</p>\n", name, value);
 }
 
 /* --- the page --------------------------------------------------------------------------------------*/
@@ -139,13 +135,17 @@ typedef struct answered {
     char title[200];
 } answered;
 
-/* The input that the page begins with: the first one of the kind that is earliest in the list of kinds; -1: none. */
+/* The input that the page begins with: the first one of the kind that is earliest in the list of kinds; -1: none, or
+ * several experiments, of which none stands for all. */
 static int choose_head(const answered *all, int n)
 {
     int head = -1;
     for (int i = 0; i < n; i++)
         if (all[i].kind && (head < 0 || all[i].kind < all[head].kind))
             head = i;
+    for (int i = head + 1; head >= 0 && i < n; i++)
+        if (all[i].kind == all[head].kind && !strcmp(all[head].kind->command, "experiment"))
+            return -1;
     return head;
 }
 
@@ -178,12 +178,12 @@ static void make_answers(const leat_input *inputs, int n, answered *all)
 
 static void put_head(FILE *out, const char *title)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-          "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
-          out);
-    leat_svg_escape(out, title);
-    fputs("</title>\n<style>\n", out);
+    leat_svg_put(out,
+                 "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                 "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>%s</title>\n"
+                 "<style>\n",
+                 title);
     fputs(style, out);
     leat_chart_style(out);
     fputs("</style>\n</head>\n<body>\n<main>\n", out);
@@ -196,17 +196,11 @@ static void put_contents(FILE *out, const leat_input *inputs, const answered *al
     fputs("<nav>\n<h2>In this report</h2>\n<ul>\n", out);
     for (int i = 0; i < n; i++)
         if (all[i].kind) {
-            fprintf(out, "<li><a href=\"#s%d\">", i);
-            leat_svg_escape(out, inputs[i].title);
-            fprintf(out, "</a> <span class=\"soft\">%s</span> ", all[i].kind->command);
-            leat_svg_escape(out, all[i].answer.verdict);
-            if (all[i].answer.n_facts > 0) {
-                fputs(" <span class=\"soft\">· ", out);
-                leat_svg_escape(out, all[i].answer.facts[0].name);
-                fputs(" ", out);
-                leat_svg_escape(out, all[i].answer.facts[0].value);
-                fputs("</span>", out);
-            }
+            leat_svg_put(out, "<li><a href=\"#s%d\">%s</a> <span class=\"soft\">%s</span> %s", i,
+                         inputs[i].title, all[i].kind->command, all[i].answer.verdict);
+            if (all[i].answer.n_facts > 0)
+                leat_svg_put(out, " <span class=\"soft\">· %s %s</span>",
+                             all[i].answer.facts[0].name, all[i].answer.facts[0].value);
             fputs("</li>\n", out);
         }
     if (n_traces)
@@ -250,13 +244,7 @@ static void write_page(leat_page *page, const leat_input *inputs, int n, answere
         n_logs += inputs[i].kind == LEAT_INPUT_LOG;
         n_traces += inputs[i].kind == LEAT_INPUT_TRACE;
     }
-    int head = choose_head(all, n);
-    for (int i = 0; head >= 0 && i < n; i++)
-        if (i != head && all[i].kind == all[head].kind &&
-            !strcmp(all[i].kind->command, "experiment")) {
-            head = -1; /* none of them stands for all */
-            break;
-        }
+    const int head = choose_head(all, n);
     put_head(page->out, head >= 0 ? all[head].answer.verdict : "Report of leat");
     if (head >= 0)
         leat_answer_put(page->out, &all[head].answer, all[head].title, true);

@@ -9,10 +9,10 @@
 #include <stdio.h>
 
 #include "chart/chart.h"
-#include "chart/spans.h"
 #include "leat/error.h"
 #include "leat/verdict.h"
 #include "plot/run_rows.h"
+#include "print/fields.h"
 
 /* --- what a result says first: what bounds the job, what could be gained, what to change --- */
 
@@ -51,12 +51,14 @@ typedef struct leat_answer {
 void leat_answer_verdict(leat_answer *answer, const char *name, const char *label,
                          const char *severity);
 
-/* printf a value and a note; nothing if there is no room. */
+/* Adds a value and a note (NULL: none); nothing if there is no room. */
 void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note);
 /* A change without sets; NULL if there is no room. */
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
                                               const char *why);
 void leat_answer_set(struct leat_answer_change *change, const char *set);
+/* Several in one text, "a=1, b=2" or "a=1; b=2". */
+void leat_answer_sets(struct leat_answer_change *change, const char *text, const char *between);
 
 /* Writes it. large: as the head of a page. */
 void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);
@@ -120,5 +122,51 @@ bool leat_page_answer(const leat_input *input, leat_answer *out);
 void leat_page_chart(leat_page *page, leat_chart chart, int n);
 /* A line of facts below a heading: nothing if the value is NULL or empty. */
 void leat_page_fact(leat_page *page, const char *name, const char *value);
+
+/* --- what a page shows of each command's JSON: a command is a row of the list, and two functions in a page_*.c --- */
+
+typedef struct leat_page_kind {
+    const char *command; /* as the key "command" has it */
+    const char *needs;   /* a list or an object without which there is nothing to show */
+    /* Fills what is missing: `out` has the keys "config", "device", "simulated" and "sentence" already. */
+    void (*answer)(const json_t *json, leat_answer *out);
+    void (*section)(leat_page *page, const json_t *json);
+} leat_page_kind;
+
+/* X(name, needs) */
+#define LEAT_PAGE_KIND_LIST(X)                                                                     \
+    X(doctor, "verdict")                                                                           \
+    X(compare, "arms")                                                                             \
+    X(tune, "best")                                                                                \
+    X(whatif, "rows")                                                                              \
+    X(crossover, "devices")                                                                        \
+    X(experiment, "findings")                                                                      \
+    X(train, "epochs")                                                                             \
+    X(watch, "processes")                                                                          \
+    X(bench, "stages")
+
+#define LEAT_PAGE_KIND_DECLARE(name, needs)                                                        \
+    void leat_page_##name##_answer(const json_t *json, leat_answer *out);                          \
+    void leat_page_##name##_section(leat_page *page, const json_t *json);
+LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_DECLARE)
+#undef LEAT_PAGE_KIND_DECLARE
+
+/* By the key "command"; NULL: there is none. */
+const leat_page_kind *leat_page_kind_of(const json_t *json);
+/* Names of all, with commas between. */
+const char *leat_page_kind_list(char *text, size_t size);
+
+/* --- parts that several kinds have --- */
+
+/* Adds a chart of lines if they have points. Closes them. */
+void leat_page_lines(leat_page *page, leat_lines *lines);
+/* Arms of a compare as three charts. */
+void leat_page_arms(leat_page *page, const json_t *json);
+
+/* --- traces and logs --- */
+
+/* Nothing if there are none. */
+void leat_page_traces(leat_page *page, const leat_input *inputs, int n);
+void leat_page_logs(leat_page *page, const leat_input *inputs, int n);
 
 #endif

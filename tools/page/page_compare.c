@@ -4,13 +4,7 @@
 #include <string.h>
 
 #include "formats/figure.h"
-#include "page_kinds.h"
-
-/* The arm that the others are compared with. */
-static const json_t *first_arm(const json_t *json)
-{
-    return json_array_get(json_object_get(json, "arms"), 0);
-}
+#include "page.h"
 
 /* As `leat compare` itself, which then claims no difference. */
 static bool has_few_rounds(const json_t *json)
@@ -44,15 +38,6 @@ static double step_ms(const json_t *arm)
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-/* The end of the first "path=value" of an arm's name: a comma outside all brackets, or the end of the text. */
-static const char *end_of_value(const char *name)
-{
-    int depth = 0;
-    for (; *name && (depth > 0 || strncmp(name, ", ", 2) != 0); name++)
-        depth += (*name == '{' || *name == '[') - (*name == '}' || *name == ']');
-    return name;
-}
-
 static void gain_facts(const json_t *first, const json_t *best, leat_answer *out)
 {
     char note[200];
@@ -64,14 +49,7 @@ static void gain_facts(const json_t *first, const json_t *best, leat_answer *out
                      note);
     struct leat_answer_change *const change =
         leat_answer_change(out, leat_fields_text_or(best, "name", "?"), NULL);
-    for (const char *set = leat_fields_text_or(best, "name", ""), *end; *set; set = end) {
-        char one[256];
-        end = end_of_value(set);
-        snprintf(one, sizeof one, "%.*s", (int)(end - set), set);
-        leat_answer_set(change, one);
-        end += *end ? 2 : 0;
-    }
-
+    leat_answer_sets(change, leat_fields_text_or(best, "name", ""), ", ");
     snprintf(change->gain, sizeof change->gain, "measured: %s instead of %s per step; then %.60s",
              leat_figure_unit(step_ms(best), "ms").text,
              leat_figure_unit(step_ms(first), "ms").text,
@@ -81,7 +59,8 @@ static void gain_facts(const json_t *first, const json_t *best, leat_answer *out
 
 void leat_page_compare_answer(const json_t *json, leat_answer *out)
 {
-    const json_t *const first = first_arm(json), *const best = best_arm(json);
+    const json_t *const arms = json_object_get(json, "arms");
+    const json_t *const first = json_array_get(arms, 0), *const best = best_arm(json);
     const char *const verdict = leat_fields_text_or(first, "verdict", "no verdict");
     char note[200] = "";
     leat_answer_verdict(out, verdict, NULL, NULL);
@@ -100,12 +79,11 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
                      leat_fields_text(first, "name"));
     if (best)
         gain_facts(first, best, out);
-    else if (json_array_size(json_object_get(json, "arms")) > 1)
+    else if (json_array_size(arms) > 1)
         leat_answer_fact(out, "Could gain", has_few_rounds(json) ? "unknown" : "nothing",
                          has_few_rounds(json) ? "fewer than 5 rounds are too few to tell"
                                               : "no arm is faster for certain");
-    out->asked_changes =
-        json_array_size(json_object_get(json, "arms")) > 1 && !has_few_rounds(json);
+    out->asked_changes = json_array_size(arms) > 1 && !has_few_rounds(json);
 }
 
 /* --- charts ----------------------------------------------------------------------------------------*/
@@ -177,6 +155,7 @@ static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
 static void put_arms(leat_page *page, const arm_list *arms)
 {
     leat_arms data = {
+        .id = "arms",
         .title = "Device idle and step time, side by side",
         .simulated = arms->simulated,
         .about = "What the device’s time went to. The thin line is the 95 % interval of the idle "
@@ -193,23 +172,12 @@ static void put_arms(leat_page *page, const arm_list *arms)
 
 static void put_rates(leat_page *page, const arm_list *arms)
 {
-    static const char *const keys[] = { "loader", "step", "samples_per_s" };
-    leat_dots data = { .id = "rates",
-                       .title = "What loader and step can do alone",
-                       .simulated = arms->simulated,
-                       .about =
-                           "The slower of the two is the wall: both together cannot be faster for "
-                           "long.",
-                       .axis = "samples per second",
-                       .names = "arm",
-                       .keys = { { .name = "loader alone", .kind = "input_wait", .form = 2 },
-                                 { .name = "step alone", .kind = "busy", .form = 4 },
-                                 { .name = "both together", .kind = "both", .form = 1 } },
-                       .n_keys = 3 };
+    static const char *const keys[LEAT_DOTS_MOST] = { "loader", "step", "samples_per_s" };
+    leat_dots data = { .simulated = arms->simulated };
     for (int i = 0; i < arms->n; i++) {
         struct leat_dots_row *const row = &data.rows[data.n];
         *row = (struct leat_dots_row){ .name = arms->names[i] };
-        for (int k = 0; k < data.n_keys; k++) {
+        for (int k = 0; k < LEAT_DOTS_MOST; k++) {
             char interval[40];
             snprintf(interval, sizeof interval, "%s_interval", keys[k]);
             row->values[k] = leat_fields_number(arm_of(arms, i), keys[k]);

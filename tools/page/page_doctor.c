@@ -6,21 +6,18 @@
 
 #include "files.h"
 #include "formats/figure.h"
-#include "page_kinds.h"
+#include "page.h"
 
 /* --- the answer ------------------------------------------------------------------------------------*/
-
-static leat_share share_of(const json_t *part)
-{
-    return leat_verdict_find_share(leat_fields_text_or(part, "class", ""));
-}
 
 static double busy_share(const json_t *json)
 {
     const json_t *const parts = leat_fields_list(json, "shares");
-    for (size_t i = 0; i < json_array_size(parts); i++)
-        if (share_of(json_array_get(parts, i)) == LEAT_SHARE_BUSY)
-            return leat_fields_number(json_array_get(parts, i), "share");
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *const part = json_array_get(parts, i);
+        if (leat_verdict_find_share(leat_fields_text_or(part, "class", "")) == LEAT_SHARE_BUSY)
+            return leat_fields_number(part, "share");
+    }
     return NAN;
 }
 
@@ -203,11 +200,9 @@ static void put_evidence(leat_page *page, const json_t *json)
     if (json_array_size(list) == 0)
         return;
     fputs("<h3>Evidence</h3>\n<ul>\n", page->out);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        fputs("<li>", page->out);
-        leat_svg_escape(page->out, leat_fields_text_or(json_array_get(list, i), "text", "?"));
-        fputs("</li>\n", page->out);
-    }
+    for (size_t i = 0; i < json_array_size(list); i++)
+        leat_svg_put(page->out, "<li>%s</li>\n",
+                     leat_fields_text_or(json_array_get(list, i), "text", "?"));
     fputs("</ul>\n", page->out);
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "page_kinds.h"
+#include "page.h"
 
 enum { POINTS_MOST = 5000 };
 
@@ -28,14 +28,6 @@ void leat_page_experiment_answer(const json_t *json, leat_answer *out)
                      leat_fields_true(json, "quick") ? "a quick run" : NULL);
 }
 
-/* Lines of text of a list. */
-static void put_notes(leat_page *page, const json_t *json)
-{
-    const json_t *const list = leat_fields_list(json, "notes");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        leat_page_fact(page, "Note", json_string_value(json_array_get(list, i)));
-}
-
 static void put_findings(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "findings");
@@ -50,8 +42,7 @@ static void put_findings(leat_page *page, const json_t *json)
                   ? "<li class=\"no\"><b title=\"does not hold\">✗</b> does not hold: "
                   : "<li class=\"open\"><b title=\"open\">?</b> not decided: ",
               page->out);
-        leat_svg_escape(page->out, leat_fields_text_or(one, "text", "?"));
-        fputs("</li>\n", page->out);
+        leat_svg_put(page->out, "%s</li>\n", leat_fields_text_or(one, "text", "?"));
     }
     fputs("</ul>\n", page->out);
 }
@@ -119,12 +110,14 @@ void leat_page_experiment_section(leat_page *page, const json_t *json)
 {
     enum { SERIES_MOST = 64 };
     char text[100];
-    const json_t *const list = leat_fields_list(json, "series");
+    const json_t *const list = leat_fields_list(json, "series"), *const notes = leat_fields_list(
+                                                                     json, "notes");
     bool done[SERIES_MOST] = { false };
     const int n = leat_fields_count(list, SERIES_MOST);
     leat_page_fact(page, "Expected", leat_fields_text(json, "expect"));
     leat_page_fact(page, "Machine", leat_fields_text(json, "machine"));
-    put_notes(page, json);
+    for (size_t i = 0; i < json_array_size(notes); i++)
+        leat_page_fact(page, "Note", json_string_value(json_array_get(notes, i)));
     put_findings(page, json);
     if (json_array_size(list) > SERIES_MOST) {
         snprintf(text, sizeof text, "the first %d of %zu are drawn", n, json_array_size(list));

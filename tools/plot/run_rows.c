@@ -252,41 +252,37 @@ static double place_of(const leat_run_rows *rows, const json_t *row, int32_t x)
     return value_of(row, x == LEAT_RUN_CURVES_EPOCH ? "epochs_done" : "step");
 }
 
-static void add_line(const leat_run_rows *rows, const json_t *list, const char *key, int32_t x,
-                     const char *name, leat_lines *lines)
+static leat_chart_line *add_line(const leat_run_rows *rows, const json_t *list, const char *key,
+                                 int32_t x, const char *name, leat_lines *lines)
 {
     size_t i;
     json_t *row;
     if (json_array_size(list) == 0)
-        return;
+        return NULL;
     leat_chart_line *const line =
         leat_lines_add(lines, name, false, (int)json_array_size(list), false);
     if (!line)
-        return;
+        return NULL;
     json_array_foreach(list, i, row)
     {
         leat_line_point(line, place_of(rows, row, x), value_of(row, key), NAN, NAN);
     }
-    if (line->n == 0) {
-        free(line->x);
-        free(line->y);
-        lines->n--;
-    }
+    if (line->n > 0)
+        return line;
+    free(line->x);
+    lines->n--;
+    return NULL;
 }
 
-void leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
-                         leat_lines *lines)
+leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
+                                     const char *name, leat_lines *lines)
 {
-    const int before = lines->n;
-    if (!strncmp(key, of_epoch, sizeof of_epoch - 1)) {
-        add_line(rows, rows->epochs, key + sizeof of_epoch - 1, x, name, lines);
-    } else if (!strncmp(key, of_step, sizeof of_step - 1)) {
-        add_line(rows, rows->steps, key + sizeof of_step - 1, x, name, lines);
-    } else {
-        add_line(rows, rows->steps, key, x, name, lines);
-        if (lines->n == before)
-            add_line(rows, rows->epochs, key, x, name, lines);
-    }
+    if (!strncmp(key, of_epoch, sizeof of_epoch - 1))
+        return add_line(rows, rows->epochs, key + sizeof of_epoch - 1, x, name, lines);
+    if (!strncmp(key, of_step, sizeof of_step - 1))
+        return add_line(rows, rows->steps, key + sizeof of_step - 1, x, name, lines);
+    leat_chart_line *const line = add_line(rows, rows->steps, key, x, name, lines);
+    return line ? line : add_line(rows, rows->epochs, key, x, name, lines);
 }
 
 static void add_keys(json_t *keys, const json_t *list)
@@ -304,10 +300,8 @@ static void add_keys(json_t *keys, const json_t *list)
     }
 }
 
-json_t *leat_run_curves_keys(const leat_run_rows *rows)
+void leat_run_curves_keys(const leat_run_rows *rows, json_t *keys)
 {
-    json_t *keys = json_object();
     add_keys(keys, rows->steps);
     add_keys(keys, rows->epochs);
-    return keys;
 }

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "chart/charts.h"
+#include "chart/chart.h"
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
@@ -31,11 +31,11 @@ void leat_run_rows_close(leat_run_rows *rows);
 enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 
 /* Adds a line of the rows of steps that have the key, or else of those of epochs; "step/KEY" and "epoch/KEY" name one
- * of them. Adds nothing if no row has both values, or there are too many lines. */
-void leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
-                         leat_lines *lines);
+ * of them. NULL: no row has both values, or there are too many lines. */
+leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
+                                     const char *name, leat_lines *lines);
 
-/* All keys of numbers, each once, as an object of nulls; free with json_decref(). */
-json_t *leat_run_curves_keys(const leat_run_rows *rows);
+/* Adds all keys of numbers, each once, to an object of nulls. */
+void leat_run_curves_keys(const leat_run_rows *rows, json_t *keys);
 
 #endif

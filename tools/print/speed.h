@@ -41,9 +41,7 @@ typedef struct leat_speed_start {
 void leat_speed_add_start(json_t *object, const leat_speed_start *start);
 void leat_speed_print_start(const leat_speed_start *start);
 
-/* --- an arm of a comparison as JSON, for the commands that compare --- */
-
-/* Adds an object to a list; keys: docs/json.md. */
-void leat_arm_add(json_t *list, const leat_compare_arm *arm);
+/* Adds an arm of a comparison to a list; keys: docs/json.md. */
+void leat_speed_add_arm(json_t *list, const leat_compare_arm *arm);
 
 #endif

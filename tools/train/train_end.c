@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "cli.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "print/explain.h"
 #include "print/terminal.h"
 
-/* --- at the end -------------------------------------------------------------------------------*/
+/* --- speed -------------------------------------------------------------------------------------*/
 
 /* Shares alone prove no cause, because any thread can be late when all cores are busy. */
 static void print_guess(const leat_train_run *t, const char *config)
@@ -41,6 +42,59 @@ static void print_speed(const leat_train_run *t)
                           graph);
     if (!info->simulated && strcmp(info->device, "cpu") != 0)
         leat_speed_print_recorded("steady", &t->record.result, &t->meter);
+}
+
+/* --- the best weights ---------------------------------------------------------------------------*/
+
+/* The epoch of the best evaluation, from 0; -1: none, or the best weights are not kept. */
+static int64_t best_epoch(const leat_train_run *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const bool kept = leat_trainer_get_info(t->trainer)->checkpoint_best && t->keep.folder;
+    return kept && t->decided.best_batch > 0 && per_epoch > 0
+               ? t->decided.best_batch / per_epoch - 1
+               : -1;
+}
+
+/* The file of its weights, in new memory. NULL: it is not there, as when the run went on in another folder and the best epoch
+ * was before that, or *why not. */
+static char *best_file(const leat_train_run *t, leat_error *why)
+{
+    char *path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
+    if (path && leat_checkpoint_check_best(t->trainer, t->keep.folder, why) < 0) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+static void print_best(const leat_train_run *t)
+{
+    const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
+    if (best_epoch(t) < 0)
+        return;
+    leat_error why = { 0 };
+    char *const path = best_file(t, &why);
+    printf("; best weights, %s %.6g in epoch %lld, %s %s", metric, t->decided.best,
+           (long long)best_epoch(t) + 1, path ? "in" : "not in", path ? path : t->keep.folder);
+    if (why.code == LEAT_E_DATA)
+        printf(" (%s)", why.message);
+    free(path);
+}
+
+static void add_best(json_t *object, const leat_train_run *t)
+{
+    const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
+    leat_json_add(object, "best", json_null());
+    if (best_epoch(t) < 0)
+        return;
+    char *const path = best_file(t, NULL);
+    json_t *json = leat_json_object(object, "best");
+    leat_json_text(json, "metric", metric);
+    leat_json_real(json, "value", t->decided.best);
+    leat_json_int(json, "epoch", best_epoch(t));
+    leat_json_text(json, "file", path);
+    free(path);
 }
 
 /* --- what ranks waited for ---------------------------------------------------------------------*/
@@ -105,67 +159,6 @@ static void add_ranks(json_t *object, const leat_train_run *t)
         leat_json_real(row, "late", times[r].late);
     }
     free(times);
-}
-
-/* --- the end -----------------------------------------------------------------------------------*/
-
-void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
-                          double seconds)
-{
-    printf("\n%s step%s in %.1f s", leat_figure_count((uint64_t)t->steps).text,
-           t->steps == 1 ? "" : "s", seconds);
-    if (t->best_accuracy >= 0)
-        printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
-               (long long)t->best_epoch + 1);
-    leat_train_decide_end(t);
-    if (t->saved && t->saved_steps == t->steps)
-        printf("; weights in %s", leat_terminal_name(t->save));
-    if (*t->keep.path)
-        printf("; checkpoint %s", leat_terminal_name(t->keep.path));
-    if (log)
-        printf("; log in %s", leat_terminal_name(log));
-    putchar('\n');
-    print_speed(t);
-    leat_bad_list_print("", t->loader, &t->stats);
-    leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
-    leat_explain_jpeg(&t->stats);
-    if (!print_ranks(t))
-        print_guess(t, config);
-}
-
-json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
-                            double seconds)
-{
-    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
-    json_t *json = leat_json_open("train");
-    leat_json_text(json, "config", call->arguments[0]);
-    leat_json_text(json, "device", info->device);
-    leat_json_bool(json, "simulated", info->simulated);
-    leat_json_int(json, "parameters", info->n_parameters);
-    leat_json_real(json, "flops_per_sample", info->flops_per_sample);
-    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->plan)->n_records);
-    leat_json_int(json, "batch_size", leat_plan_get_info(t->plan)->batch_size);
-    leat_json_add(json, "epochs", t->list);
-    t->list = NULL;
-    leat_json_int(json, "steps", t->steps);
-    leat_bad_list_json(json, &t->stats);
-    leat_json_real(json, "seconds", seconds);
-    leat_speed_add_start(json, &t->start);
-    leat_train_first_add(json, t);
-    leat_speed_add_device(json, &t->ceiling, &t->record.result);
-    leat_json_text(json, "graph_failure", leat_trainer_graph_failure(t->trainer));
-    leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
-    leat_train_decide_add(json, t);
-    leat_json_bool(json, "ended_early", t->ended_early);
-    leat_json_bool(json, "diverged", t->diverged);
-    leat_json_add(json, "stopped", leat_train_stop_json(t, call));
-    leat_summary_add(leat_json_object(json, "input"), &(leat_loader_stats_info){ 0 }, &t->stats);
-    add_ranks(json, t);
-    leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
-    leat_json_text(json, "resumed", *resumed ? resumed : NULL);
-    leat_json_text(json, "checkpoint", *t->keep.path ? t->keep.path : NULL);
-    leat_json_text(json, "saved", t->saved ? t->save : NULL);
-    return json;
 }
 
 /* --- after a signal ---------------------------------------------------------------------------*/
@@ -255,7 +248,7 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
     free(command);
 }
 
-json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
+static json_t *stop_json(const leat_train_run *t, const leat_call *call)
 {
     if (!t->stopped)
         return json_null();
@@ -266,5 +259,66 @@ json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
     leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
     leat_json_text(json, "go_on", command);
     free(command);
+    return json;
+}
+
+/* --- the end -----------------------------------------------------------------------------------*/
+
+void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
+                          double seconds)
+{
+    printf("\n%s step%s in %.1f s", leat_figure_count((uint64_t)t->steps).text,
+           t->steps == 1 ? "" : "s", seconds);
+    if (t->best_accuracy >= 0)
+        printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
+               (long long)t->best_epoch + 1);
+    print_best(t);
+    if (t->saved && t->saved_steps == t->steps)
+        printf("; weights in %s", leat_terminal_name(t->save));
+    if (*t->keep.path)
+        printf("; checkpoint %s", leat_terminal_name(t->keep.path));
+    if (log)
+        printf("; log in %s", leat_terminal_name(log));
+    putchar('\n');
+    print_speed(t);
+    leat_bad_list_print("", t->loader, &t->stats);
+    leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
+    leat_explain_jpeg(&t->stats);
+    if (!print_ranks(t))
+        print_guess(t, config);
+}
+
+json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
+                            double seconds)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    json_t *json = leat_json_open("train");
+    leat_json_text(json, "config", call->arguments[0]);
+    leat_json_text(json, "device", info->device);
+    leat_json_bool(json, "simulated", info->simulated);
+    leat_json_int(json, "parameters", info->n_parameters);
+    leat_json_real(json, "flops_per_sample", info->flops_per_sample);
+    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->plan)->n_records);
+    leat_json_int(json, "batch_size", leat_plan_get_info(t->plan)->batch_size);
+    leat_json_add(json, "epochs", t->list);
+    t->list = NULL;
+    leat_json_int(json, "steps", t->steps);
+    leat_bad_list_json(json, &t->stats);
+    leat_json_real(json, "seconds", seconds);
+    leat_speed_add_start(json, &t->start);
+    leat_train_first_add(json, t);
+    leat_speed_add_device(json, &t->ceiling, &t->record.result);
+    leat_json_text(json, "graph_failure", leat_trainer_graph_failure(t->trainer));
+    leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
+    add_best(json, t);
+    leat_json_bool(json, "ended_early", t->ended_early);
+    leat_json_bool(json, "diverged", t->diverged);
+    leat_json_add(json, "stopped", stop_json(t, call));
+    leat_summary_add(leat_json_object(json, "input"), &(leat_loader_stats_info){ 0 }, &t->stats);
+    add_ranks(json, t);
+    leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
+    leat_json_text(json, "resumed", *resumed ? resumed : NULL);
+    leat_json_text(json, "checkpoint", *t->keep.path ? t->keep.path : NULL);
+    leat_json_text(json, "saved", t->saved ? t->save : NULL);
     return json;
 }

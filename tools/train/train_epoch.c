@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_epoch.c: an epoch of `leat train` as a line and as JSON. Figures not measured are missing in the
- * line and null in JSON. */
+ * train_epoch.c: the end of an epoch of `leat train`: its line and its JSON, in which figures that were not measured are
+ * missing or null; what its evaluation decides; and the error of a loss that is not finite. */
 #include "train_run.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "files.h"
 #include "formats/figure.h"
 #include "print/classes.h"
 #include "print/speed.h"
 #include "print/terminal.h"
+#include "setup.h"
 
 static void add_metrics(json_t *one, const char *loss, const char *accuracy,
                         const leat_metrics *metrics, bool known)
@@ -20,9 +23,9 @@ static void add_metrics(json_t *one, const char *loss, const char *accuracy,
 }
 
 /* Of the evaluation; null where nobody asked. */
-static void add_classes(json_t *one, const leat_train_epoch *e)
+static void add_classes(json_t *one, const leat_train_run *t, const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(t->trainer) : 0;
     leat_json_real(one, "eval_precision", n > 0 ? e->eval.precision : NAN);
     leat_json_real(one, "eval_recall", n > 0 ? e->eval.recall : NAN);
     leat_json_real(one, "eval_f1", n > 0 ? e->eval.f1 : NAN);
@@ -30,12 +33,12 @@ static void add_classes(json_t *one, const leat_train_epoch *e)
     leat_json_add(one, "eval_classes", n > 0 ? json_array() : json_null());
     for (int64_t i = 0; i < n; i++) {
         leat_score_class class;
-        leat_score_evaluated_class(e->trainer, i, &class);
+        leat_score_evaluated_class(t->trainer, i, &class);
         leat_classes_add(json_object_get(one, "eval_classes"), i, NULL, &class);
     }
 }
 
-json_t *leat_train_epoch_json(const leat_train_epoch *e)
+json_t *leat_train_epoch_json(const leat_train_run *t, const leat_train_epoch *e)
 {
     const leat_meter *m = &e->meter;
     const double no = NAN;
@@ -46,7 +49,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
-    add_classes(one, e);
+    add_classes(one, t, e);
     leat_json_real(one, "learning_rate", e->rate);
     leat_json_bool(one, "best", e->decided.better);
     leat_json_bool(one, "lowered", e->decided.lowered);
@@ -59,7 +62,8 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "input_wait", e->has_meter ? m->input_wait : no);
     leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
     leat_json_real(one, "other", e->has_meter ? m->other : no);
-    leat_speed_add(one, e->has_meter ? m : NULL, e->flops_per_sample);
+    leat_speed_add(one, e->has_meter ? m : NULL,
+                   leat_trainer_get_info(t->trainer)->flops_per_sample);
     return one;
 }
 
@@ -76,7 +80,7 @@ static void print_real(int width, int digits, double value)
         printf(" %*s", width, isnan(value) ? "-" : "inf");
 }
 
-void leat_train_epoch_head(bool has_eval, bool simulated)
+static void print_head(bool has_eval, bool simulated)
 {
     printf("\n%7s %14s", "", "training");
     if (has_eval)
@@ -104,27 +108,39 @@ static void print_meter(const leat_train_epoch *e)
 }
 
 /* A line below the epoch's, if metrics over classes were asked for. */
-static void print_classes(const leat_train_epoch *e)
+static void print_classes(const leat_train_run *t, const leat_train_epoch *e)
 {
-    const int64_t n = e->has_eval ? leat_score_n_evaluated(e->trainer) : 0;
+    const int64_t n = e->has_eval ? leat_score_n_evaluated(t->trainer) : 0;
     leat_classes_absent absent = { .n = 0 };
     char text[LEAT_CLASSES_TEXT];
     if (n == 0)
         return;
     printf("%7s %s\n", "", leat_classes_text(&e->eval, text));
-    for (int64_t i = 0; i < n && e->first; i++) {
+    for (int64_t i = 0; i < n && !t->has_epoch; i++) {
         leat_score_class class;
-        leat_score_evaluated_class(e->trainer, i, &class);
+        leat_score_evaluated_class(t->trainer, i, &class);
         leat_classes_note(&absent, i, &class);
     }
     if (leat_classes_absent_text(&absent))
         leat_terminal_say(9, "        eval: %s", absent.text);
 }
 
-void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated)
+void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)
 {
+    if (e->decided.lowered)
+        printf("%7s (no better evaluation: the learning rate is now %.4g)\n", "",
+               leat_trainer_learning_rate(t->trainer));
+    if (e->decided.stop)
+        printf("%7s (no better evaluation: the run ends here, as train.stop says)\n", "");
+}
+
+void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e)
+{
+    const bool simulated = leat_trainer_get_info(t->trainer)->simulated;
     char number[48];
-    snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)n_epochs);
+    if (!t->has_epoch)
+        print_head(t->eval_plan, simulated);
+    snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)t->epochs);
     printf("%7s", number);
     print_metrics(&e->train, simulated);
     if (e->has_eval || e->eval_stopped)
@@ -132,10 +148,116 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
                       simulated);
     print_meter(e);
     printf(" %7.1f\n", e->seconds);
-    print_classes(e);
+    print_classes(t, e);
     if (!e->has_meter)
         printf("%7s (too few steps to measure)\n", "");
     else if (!e->steady)
         printf("%7s (never steady; second half measured)\n", "");
     fflush(stdout);
+    leat_train_decide_print(t, e);
+}
+
+/* --- what its evaluation decides ----------------------------------------------------------------*/
+
+/* As with checkpoints, a disk that is full for a while does not end a run. Then the best ones are those in the file. */
+static int save_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
+{
+    char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = leat_trainer_save(t->trainer, path, err);
+    if (rc < 0)
+        fprintf(stderr,
+                "leat train: cannot save the best weights, the run goes on; %s has those of an "
+                "earlier epoch, if it is there: %s\n",
+                path, err->message);
+    free(path);
+    return rc == LEAT_E_IO ? leat_trainer_decide_unkept(t->trainer, &e->decided, err) : rc;
+}
+
+int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
+{
+    int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
+    if (rc == LEAT_OK && e->decided.better && t->keep.folder)
+        rc = save_best(t, e, err);
+    t->decided = e->decided;
+    return rc;
+}
+
+/* --- a loss that is not finite ------------------------------------------------------------------*/
+
+/* The rank whose rows have the value says so. */
+static int say(const leat_train_run *t, bool found, leat_error *err)
+{
+    leat_ranks_agree(t->ranks, found ? LEAT_E_DATA : LEAT_OK, NULL, err);
+    return LEAT_E_DATA;
+}
+
+/* Of no rows that count there is no loss. */
+static bool is_sound(const leat_metrics *m)
+{
+    return m->samples == 0 || isfinite(m->loss);
+}
+
+int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
+{
+    const bool trained = is_sound(&e->train);
+    const int64_t first = t->first + t->steps - e->steps;
+    leat_error why = { 0 };
+    if (leat_trainer_get_info(t->trainer)->simulated ||
+        (trained && (!e->has_eval || is_sound(&e->eval))))
+        return LEAT_OK;
+    t->diverged = true;
+    const int64_t n = trained ? leat_plan_get_info(t->eval_plan)->n_batches : e->steps;
+    const bool found = trained ? leat_setup_find_not_finite(t->eval_plan, 0, n < 0 ? 0 : n, &why)
+                               : leat_setup_find_not_finite(t->plan, first, n, &why);
+    leat_fail(err, LEAT_E_DATA,
+              "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
+              (long long)e->number + 1, (long long)(t->steps - e->steps + 1), (long long)t->steps,
+              trained ? "eval " : "",
+              found ? ", because the data contain NaN or infinite values: "
+                    : "; usually the learning rate is too high (train.optimizer), or the "
+                      "input is not normalized",
+              found ? why.message : "",
+              !t->save   ? ""
+              : t->saved ? "; the saved weights are those of the previous epoch"
+                         : "; no weights were saved");
+    return say(t, found, err);
+}
+
+enum { RECORDS_SHOWN = 16 };
+
+/* "records 5, 17, ... " of a batch. */
+static void list_records(const leat_plan *plan, int64_t batch, char *text, size_t size)
+{
+    uint64_t records[RECORDS_SHOWN];
+    const int64_t n = leat_plan_records(plan, batch, records, RECORDS_SHOWN);
+    snprintf(text, size, "; its %lld records are ", (long long)n);
+    for (int64_t i = 0; i < n && i < RECORDS_SHOWN; i++)
+        leat_files_append(text, size, "%s%llu", i ? ", " : "", (unsigned long long)records[i]);
+    if (n > RECORDS_SHOWN)
+        leat_files_append(text, size, ", ...");
+}
+
+int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int rc,
+                            leat_error *err)
+{
+    char what[400], records[RECORDS_SHOWN * 22 + 64];
+    leat_error why = { 0 };
+    if (!err->not_finite)
+        return rc;
+    t->diverged = true;
+    snprintf(what, sizeof what, "%.399s", err->message);
+    list_records(t->plan, batch, records, sizeof records);
+    const bool found = leat_setup_find_not_finite(t->plan, batch, 1, &why);
+    leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s", (long long)epoch + 1,
+              (long long)(t->steps + 1), what,
+              found ? "the data: "
+                    : "usually the learning rate is too high (train.optimizer), or the "
+                      "input is not normalized",
+              found ? why.message : "", records,
+              t->save && !t->saved ? "; no weights were saved"
+              : t->save            ? "; the saved weights are those of the previous epoch"
+                                   : "");
+    return say(t, found, err);
 }

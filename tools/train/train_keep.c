@@ -127,12 +127,12 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
                 leat_terminal_name(found->changed));
 }
 
-int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
-                         bool writes, leat_checkpoint_found *found, leat_error *err)
+int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
+                         leat_checkpoint_found *found, leat_error *err)
 {
-    const leat_trainer_info *info = leat_trainer_get_info(trainer);
+    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    leat_train_keep *const keep = &t->keep;
     *keep = (leat_train_keep){
-        .trainer = trainer,
         .folder = writes ? info->checkpoint_dir : NULL,
         .every_steps = info->checkpoint_steps,
         .every_ns = (int64_t)(info->checkpoint_minutes * 60e9),
@@ -156,7 +156,7 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume: name the folder with --checkpoint DIR, or a checkpoint with "
                          "--resume=FILE");
-    rc = leat_checkpoint_resume(trainer, from, found, err);
+    rc = leat_checkpoint_resume(t->trainer, from, found, err);
     if (rc == LEAT_OK && named && !*found->path)
         rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
     if (rc < 0)
@@ -171,39 +171,40 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
 
 /* --- saving ------------------------------------------------------------------------------------*/
 
-static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
+static int save(leat_train_run *t, leat_error *err)
 {
+    leat_train_keep *const keep = &t->keep;
     char path[LEAT_CHECKPOINT_PATH];
     leat_loader_state state;
-    leat_loader_get_state(keep->loader, &state);
-    leat_train_log_flush(keep->log); /* a run that is killed goes on behind these steps */
-    const int rc =
-        leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
+    leat_loader_get_state(t->loader, &state);
+    leat_train_log_flush(t->log); /* a run that is killed goes on behind these steps */
+    const int rc = leat_checkpoint_save(t->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;
     keep->failed = rc < 0;
-    keep->last_steps = steps;
+    keep->last_steps = t->steps;
     keep->last_ns = leat_host_now_ns();
     if (rc < 0)
         return rc;
     snprintf(keep->path, sizeof keep->path, "%s", path);
-    keep->saved_steps = steps;
+    keep->saved_steps = t->steps;
     return LEAT_OK;
 }
 
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left)
+void leat_train_keep_step(leat_train_run *t, int64_t left)
 {
+    leat_train_keep *const keep = &t->keep;
     leat_error err;
-    if (leat_checkpoint_ready(keep->trainer))
-        keep->ready_steps = steps;
+    if (leat_checkpoint_ready(t->trainer))
+        keep->ready_steps = t->steps;
     if (!keep->folder)
         return;
     /* Half the batches, where several make an update: if as many are masked, this update is the last one all the same. */
-    const bool halves = keep->masks && leat_checkpoint_is_last(keep->trainer, 1);
-    keep->due |= leat_checkpoint_is_last(keep->trainer, halves ? left / 2 : left) ||
+    const bool halves = keep->masks && leat_checkpoint_is_last(t->trainer, 1);
+    keep->due |= leat_checkpoint_is_last(t->trainer, halves ? left / 2 : left) ||
                  (left == 0 && keep->ready_steps != keep->saved_steps) ||
-                 (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
+                 (keep->every_steps > 0 && t->steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
-    if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
+    if (keep->due && leat_checkpoint_ready(t->trainer) && save(t, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint, the run goes on: %s\n",
                 err.message);
 }
@@ -223,18 +224,20 @@ static void say_unused(const leat_train_keep *keep)
             more);
 }
 
-int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
+int leat_train_keep_end(leat_train_run *t, leat_error *err)
 {
-    const bool is_whole = leat_checkpoint_ready(keep->trainer);
+    leat_train_keep *const keep = &t->keep;
+    const bool is_whole = leat_checkpoint_ready(t->trainer);
     if (is_whole)
-        keep->ready_steps = steps;
+        keep->ready_steps = t->steps;
     else if (keep->failed)
         return leat_fail(err, LEAT_E_IO,
                          "--checkpoint %s: the checkpoint of the last update could not be written",
                          keep->folder);
-    else if (steps > 0)
+    else if (t->steps > 0)
         say_unused(keep);
-    if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
+    if (!keep->folder || t->steps == 0 || !is_whole ||
+        (*keep->path && keep->saved_steps == t->steps))
         return LEAT_OK;
-    return save(keep, steps, err);
+    return save(t, err);
 }

@@ -103,14 +103,6 @@ static int open_lines(leat_train_log *log, const char *folder, bool goes_on, lea
     return rc;
 }
 
-static int open_events(leat_train_log *log, const char *folder, int64_t first_step, leat_error *err)
-{
-    leat_format_error why;
-    if (leat_event_writer_open(&log->events, folder, now_s(), first_step, &why) < 0)
-        return leat_files_fail(err, &why);
-    return LEAT_OK;
-}
-
 /* --- lines -----------------------------------------------------------------------------------------*/
 
 static void fail_lines(leat_train_log *log)
@@ -194,6 +186,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
 {
     leat_train_log *log = calloc(1, sizeof *log);
     json_t *line = leat_json_open("train");
+    leat_format_error why;
     int rc = LEAT_OK;
     *out = NULL;
     if (log) {
@@ -205,8 +198,8 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
         rc = leat_fail(err, LEAT_E_NOMEM, "--log: out of memory");
     if (rc == LEAT_OK)
         rc = open_lines(log, folder, goes_on, err);
-    if (rc == LEAT_OK)
-        rc = open_events(log, folder, step + 1, err);
+    if (rc == LEAT_OK && leat_event_writer_open(&log->events, folder, now_s(), step + 1, &why) < 0)
+        rc = leat_files_fail(err, &why);
     if (rc == LEAT_OK) {
         leat_json_text(line, "kind", "run");
         leat_json_int(line, "step", step);

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *const leat_train_ranks_words[] = { "auto", "mpi", NULL };
-
 /* Rank 0 says what all have to say. */
 static void be_quiet(leat_train_ranks *ranks)
 {

@@ -81,6 +81,97 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc < 0 && !e->eval_stopped ? leat_fail_in(err, rc, "eval: ") : LEAT_OK;
 }
 
+/* --- rates of an interval -----------------------------------------------------------------------*/
+
+/* They never wait for the device: what only a wait would tell is NaN. */
+typedef struct interval_rate {
+    int64_t samples;       /* that are not masked; on the CPU of all ranks */
+    double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
+    double samples_per_s;
+    double idle;       /* share of the time without a step; NaN likewise */
+    double wait_share; /* share of the time in which the loop waited for a batch */
+} interval_rate;
+
+static leat_train_snapshot snapshot_now(const leat_train_run *run)
+{
+    leat_loader_stats_info stats;
+    leat_train_snapshot now = { .busy_ns = run->busy_ns,
+                                .rows = run->rows,
+                                .samples = run->samples };
+    leat_loader_stats(run->loader, &stats);
+    leat_trainer_so_far(run->trainer, &now.so_far);
+    now.wait_ns = stats.wait_ns;
+    now.at_ns = leat_host_now_ns();
+    return now;
+}
+
+/* Mean of the samples after n, from the mean of the first n and that of all. */
+static double mean_since(double before, uint64_t n, double all, uint64_t n_all)
+{
+    const double sum = all * (double)n_all - (n ? before * (double)n : 0);
+    return n_all > n ? sum / (double)(n_all - n) : NAN;
+}
+
+static double share(int64_t part, int64_t whole)
+{
+    const double s = whole > 0 ? (double)part / (double)whole : NAN;
+    return s < 0 ? 0 : s > 1 ? 1 : s;
+}
+
+/* Ends an interval, and begins the next. */
+static interval_rate rate_since(const leat_train_run *run, leat_train_snapshot *from)
+{
+    const leat_train_snapshot a = *from, b = snapshot_now(run);
+    const int64_t ns = b.at_ns - a.at_ns;
+    *from = b;
+    return (interval_rate){
+        .samples = b.so_far.samples > a.so_far.samples
+                       ? (int64_t)(b.so_far.samples - a.so_far.samples)
+                       : b.samples - a.samples,
+        .loss = mean_since(a.so_far.loss, a.so_far.samples, b.so_far.loss, b.so_far.samples),
+        .accuracy =
+            mean_since(a.so_far.accuracy, a.so_far.samples, b.so_far.accuracy, b.so_far.samples),
+        .samples_per_s = ns > 0 ? (double)(b.rows - a.rows) * 1e9 / (double)ns : NAN,
+        .idle = run->is_cpu ? 1 - share(b.busy_ns - a.busy_ns, ns) : NAN,
+        .wait_share = share(b.wait_ns - a.wait_ns, ns),
+    };
+}
+
+/* --- some early steps with the device's own records --------------------------------------------*/
+
+/* Early, so that a library that fails there costs little. As many steps stay unrecorded in the epoch, for its shares. After
+ * the pause at the begin the loader is ahead, and some steps pass until it is not. */
+enum { STEPS_BEFORE = 20, LEFT_LEAST = 20, STEPS_MOST = 60, SETTLE_MOST = 10 };
+
+static void begin_record(leat_train_run *t, int64_t left)
+{
+    leat_train_record *const record = &t->record;
+    leat_error err = { 0 };
+    record->tried = true;
+    if (leat_trainer_record(t->trainer, &err) < 0)
+        snprintf(record->result.why, sizeof record->result.why, "%.250s", err.message);
+    else {
+        record->steps = record->left = left / 2 < STEPS_MOST ? left / 2 : STEPS_MOST;
+        snprintf(record->result.why, sizeof record->result.why,
+                 "the run ended while steps were recorded");
+    }
+}
+
+/* After a step that `left` others follow in its epoch. The pause after a recording is part of the next step. */
+static void record_step(leat_train_run *t, int64_t left)
+{
+    leat_train_record *const record = &t->record;
+    if (!record->tried && t->steps >= STEPS_BEFORE && left >= LEFT_LEAST)
+        begin_record(t, left);
+    else if (record->left && --record->left == 0) {
+        const int64_t settle = record->steps / 4;
+        leat_trainer_recorded(t->trainer, settle < SETTLE_MOST ? settle : SETTLE_MOST,
+                              &record->result);
+        t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, EARLY_MAX - t->n_times);
+        t->unmeasured = t->n_times;
+    }
+}
+
 /* --- logging -----------------------------------------------------------------------------------*/
 
 /* Passes over the data after this many steps; NaN: a pass has no end. */
@@ -99,8 +190,8 @@ static void note_epoch(leat_train_run *t, leat_train_epoch *e)
         t->best_epoch = e->number;
     }
     if (t->list)
-        json_array_append_new(t->list, leat_train_epoch_json(e));
-    json_t *line = leat_train_epoch_json(e);
+        json_array_append_new(t->list, leat_train_epoch_json(t, e));
+    json_t *line = leat_train_epoch_json(t, e);
     leat_json_real(line, "epochs_done", epochs_done(t));
     leat_train_log_add(t->log, "epoch", t->first + t->steps, line);
 }
@@ -109,7 +200,7 @@ static void log_step(leat_train_run *t, int64_t epoch)
 {
     if (!t->log || (t->first + t->steps) % t->log_every != 0)
         return;
-    const leat_train_rate now = leat_train_rate_next(t, &t->logged);
+    const interval_rate now = rate_since(t, &t->logged);
     json_t *line = json_object();
     leat_json_int(line, "epoch", epoch);
     leat_json_real(line, "epochs_done", epochs_done(t));
@@ -158,7 +249,7 @@ static void begin_epoch(leat_train_run *t)
 {
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_host_now_ns();
-    leat_train_rate_begin(t, &t->logged);
+    t->logged = snapshot_now(t);
     leat_train_first_begin(t);
 }
 
@@ -170,7 +261,7 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
         return;
     if (save(t, &err) < 0)
         fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
-    if (leat_train_keep_end(&t->keep, t->steps, &err) < 0)
+    if (leat_train_keep_end(t, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
     else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
         fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
@@ -180,12 +271,7 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
 /* whole: not one that --steps cuts short. */
 static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
-    leat_train_epoch e = { .number = number,
-                           .steps = t->epoch_steps,
-                           .trainer = t->trainer,
-                           .first = !t->has_epoch,
-                           .flops_per_sample =
-                               leat_trainer_get_info(t->trainer)->flops_per_sample };
+    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
     int rc =
         (whole ? leat_trainer_metrics : leat_trainer_metrics_within)(t->trainer, &e.train, err);
     const int64_t end_ns = leat_host_now_ns();
@@ -202,12 +288,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         return rc;
     t->ended_early = e.decided.stop;
     leat_progress_hide(&t->progress);
-    if (t->talks && e.first)
-        leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
-        leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
-    if (t->talks)
-        leat_train_decide_print(t, &e);
+        leat_train_epoch_print(t, &e);
     t->has_epoch = true;
     note_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
@@ -225,14 +307,6 @@ static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
     const int64_t of_run = t->steps_most > 0 ? t->steps_most - t->steps : INT64_MAX;
     const int64_t left = per_epoch > 0 ? per_epoch - 1 - number % per_epoch : INT64_MAX;
     return left < of_run ? left : of_run;
-}
-
-static void record(leat_train_run *t, int64_t number)
-{
-    if (!leat_train_record_step(&t->record, t->trainer, t->steps, left_in_epoch(t, number)))
-        return;
-    t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, EARLY_MAX - t->n_times);
-    t->unmeasured = t->n_times;
 }
 
 /* One step; *end: the run is over. */
@@ -265,7 +339,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     t->samples += info.rows - info.n_masked;
     t->steps++;
     t->epoch_steps++;
-    record(t, info.number);
+    record_step(t, left_in_epoch(t, info.number));
     log_step(t, epoch);
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
@@ -274,16 +348,14 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         rc = end_epoch(t, epoch, last, err);
     *end |= t->ended_early;
     if (rc == LEAT_OK)
-        leat_train_keep_step(&t->keep, t->steps, left_in_epoch(t, info.number));
+        leat_train_keep_step(t, left_in_epoch(t, info.number));
     return rc;
 }
 
 /* The evaluation of the epoch before the first batch, which the last run did not finish. */
 static int evaluate_owed(leat_train_run *t, leat_error *err)
 {
-    leat_train_epoch e = { .trainer = t->trainer,
-                           .seconds = NAN,
-                           .train = { .loss = NAN, .accuracy = NAN } };
+    leat_train_epoch e = { .seconds = NAN, .train = { .loss = NAN, .accuracy = NAN } };
     if (!t->owes_evaluation || !t->eval_plan)
         return LEAT_OK;
     e.number = t->first / leat_plan_get_info(t->plan)->n_batches - 1;
@@ -291,27 +363,19 @@ static int evaluate_owed(leat_train_run *t, leat_error *err)
     if (rc < 0 || !e.has_eval || (rc = leat_train_decide(t, &e, err)) < 0)
         return rc;
     t->ended_early = e.decided.stop;
-    if (t->talks)
+    if (t->talks) {
         printf("evaluation that the last run did not finish: loss %.4f\n", e.eval.loss);
-    if (t->talks)
         leat_train_decide_print(t, &e);
+    }
     note_epoch(t, &e);
     return LEAT_OK;
-}
-
-static uint64_t steps_expected(const leat_train_run *t)
-{
-    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if (t->steps_most > 0)
-        return (uint64_t)t->steps_most;
-    return (uint64_t)(t->epochs * per_epoch - t->first);
 }
 
 static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
     leat_metrics now;
-    const leat_train_rate recent = leat_train_rate_next(t, &t->shown);
+    const interval_rate recent = rate_since(t, &t->shown);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     leat_trainer_so_far(t->trainer, &now);
     if (now.samples && !isnan(now.loss))
@@ -338,26 +402,25 @@ static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error
 
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
+    const int64_t n = t->steps_most > 0
+                          ? t->steps_most
+                          : t->epochs * leat_plan_get_info(t->plan)->n_batches - t->first;
     bool end = false;
-    int rc = LEAT_OK;
     t->times = calloc(TIMES_MAX + EARLY_MAX, sizeof *t->times);
-    if (!t->times)
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = t->times ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if ((rc = leat_ranks_agree(t->ranks, rc, NULL, err)) < 0) {
         free(t->times);
-        t->times = NULL;
         return rc;
     }
-    leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
+    leat_progress_init(&t->progress, "train", "steps", (uint64_t)n, t->progress_when);
     leat_summary_watch(&t->watch, t->loader, &t->progress);
     t->progress.describe = describe;
     t->progress.user = t;
     t->progress.own_rate = true;
     t->is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu");
-    leat_train_rate_begin(t, &t->shown);
-    leat_train_record_init(&t->record);
-    t->keep.loader = t->loader;
-    t->keep.log = t->log;
+    t->shown = snapshot_now(t);
+    snprintf(t->record.result.why, sizeof t->record.result.why,
+             "after %d steps no epoch had another %d", STEPS_BEFORE, LEFT_LEAST);
     rc = evaluate_owed(t, err);
     begin_epoch(t);
     end = t->ended_early || t->finished;
@@ -369,7 +432,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);
     if (rc == LEAT_OK)
-        rc = leat_train_keep_end(&t->keep, t->steps, err);
+        rc = leat_train_keep_end(t, err);
     leat_loader_stats(t->loader, &t->stats);
     uint64_t bad[] = { t->stats.n_masked, t->stats.n_replaced };
     rc = leat_ranks_total(t->ranks, rc, bad, 2, err);
@@ -377,6 +440,5 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->stats.n_replaced = bad[1];
     leat_progress_fini(&t->progress);
     free(t->times);
-    t->times = NULL;
     return rc;
 }

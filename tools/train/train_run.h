@@ -17,16 +17,14 @@
 #include "print/speed.h"
 #include "print/summary.h"
 
+typedef struct leat_train_run leat_train_run;
 typedef struct leat_train_log leat_train_log;
 
 /* --- when `leat train` writes checkpoints, and from which one it goes on --- */
 
 typedef struct leat_train_keep {
-    leat_trainer *trainer; /* borrowed */
-    leat_loader *loader;
-    leat_train_log *log; /* has the steps before a checkpoint on disk first; NULL: none */
-    const char *folder;  /* NULL: no checkpoints are written */
-    int lock;            /* of the folder, a file descriptor; 0: none */
+    const char *folder; /* NULL: no checkpoints are written */
+    int lock;           /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
     bool goes_on; /* from a checkpoint */
     bool masks;   /* set after opening: on_error may mask whole batches */
@@ -43,8 +41,8 @@ typedef struct leat_train_keep {
  * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
  * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
  * error. writes false: another rank writes; only restores. */
-int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
-                         bool writes, leat_checkpoint_found *found, leat_error *err);
+int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
+                         leat_checkpoint_found *found, leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_keep_close(leat_train_keep *keep);
@@ -52,29 +50,17 @@ void leat_train_keep_close(leat_train_keep *keep);
 /* After a step that `left` others follow in its epoch, or before the end of the run: writes a checkpoint after the last update
  * of the epoch, and if one is due and the weights are between two updates. A failure in the middle of a run is reported on
  * standard error, and the run goes on. */
-void leat_train_keep_step(leat_train_keep *keep, int64_t steps, int64_t left);
+void leat_train_keep_step(leat_train_run *t, int64_t left);
 
 /* At the end of a run: writes the last one, unless it is there already. The batches after the last update are not in it: a
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
-int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
+int leat_train_keep_end(leat_train_run *t, leat_error *err);
 
-/* --- the folder of --log ---------------------------------------------------------------------- */
-
-/* The folder of `leat train --log`: log.jsonl, an event file for TensorBoard, and a sheet of the
- * first batch. docs/json.md has the keys.
+/* --- the folder of --log: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and a sheet of the first batch ---
  *
  * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
  * and flushed at most once a second, after each epoch and before each checkpoint. If writing fails, logging stops
  * and the run goes on; leat_train_log_close() returns the error. */
-
-#define LEAT_ROW_LOG(s)                                                                            \
-    LEAT_OPTION_STRING(                                                                            \
-        s, log, NULL,                                                                              \
-        "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
-        "batch.png with the first batch; a resumed run appends to it, and a new run needs a "      \
-        "folder "                                                                                  \
-        "without a log"),                                                                          \
-        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
 
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
@@ -102,50 +88,20 @@ int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t ten
 /* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
 int leat_train_log_close(leat_train_log **log, leat_error *err);
 
-/* --- measurements ----------------------------------------------------------------------------- */
-
-/* What a run of `leat train` measures of itself. Rates of an interval, for the log and the progress
- * line, never wait for the device: what only a wait would tell is NaN. */
-
-/* --- loss and rates of an interval of training --- */
-
-typedef struct leat_train_run leat_train_run;
-
-/* Where an interval begins. */
+/* Where an interval begins, whose rates the log and the progress line have: at the start of an epoch, after
+ * leat_trainer_metrics(), or of a run. A run that goes on inside an epoch has the sums of that epoch up to there, which the
+ * interval does not count. */
 typedef struct leat_train_snapshot {
     int64_t at_ns, busy_ns, wait_ns, rows, samples;
     leat_metrics so_far; /* as leat_trainer_so_far() */
 } leat_train_snapshot;
 
-typedef struct leat_train_rate {
-    int64_t samples;       /* that are not masked; on the CPU of all ranks */
-    double loss, accuracy; /* means over the interval; NaN on devices other than the CPU */
-    double samples_per_s;
-    double idle;       /* share of the time without a step; NaN likewise */
-    double wait_share; /* share of the time in which the loop waited for a batch */
-} leat_train_rate;
-
-/* Begins an interval now: at the start of an epoch, after leat_trainer_metrics(), or of a run. A run that goes on inside an
- * epoch has the sums of that epoch up to there, which the interval does not count. */
-void leat_train_rate_begin(const leat_train_run *run, leat_train_snapshot *from);
-/* Ends it and begins the next. */
-leat_train_rate leat_train_rate_next(const leat_train_run *run, leat_train_snapshot *from);
-
-/* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
- * fails there costs little --- */
-
+/* Some early steps with the device's own records (leat_trainer_record). */
 typedef struct leat_train_record {
     leat_recorded result; /* n_steps 0 until steps were recorded */
     bool tried;
     int64_t steps, left; /* of the recording that is under way; 0: none */
 } leat_train_record;
-
-/* Before the first step. */
-void leat_train_record_init(leat_train_record *record);
-/* After every step. made: steps of the run so far; left: steps that follow in this epoch. True: a recording ended with
- * this step, and the pause for it is part of the next one. */
-bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,
-                            int64_t left);
 
 /* --- an epoch --- */
 
@@ -157,18 +113,14 @@ typedef struct leat_train_epoch {
     bool has_eval, has_meter, steady;
     bool eval_stopped; /* by a signal, so that there is no has_eval */
     leat_meter meter;
-    double flops_per_sample; /* of the model */
-    double rate;             /* of learning, at its end */
+    double rate; /* of learning, at its end */
     leat_train_decision decided;
-    const leat_trainer *trainer; /* has the classes of its evaluation; NULL: none */
-    bool first;                  /* of the run: says which classes have no sample */
 } leat_train_epoch;
 
 /* Owned by the caller. */
-json_t *leat_train_epoch_json(const leat_train_epoch *e);
-/* A table on standard output, 80 columns wide: its head, and a row per epoch. */
-void leat_train_epoch_head(bool has_eval, bool simulated);
-void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated);
+json_t *leat_train_epoch_json(const leat_train_run *t, const leat_train_epoch *e);
+/* A row of a table on standard output, 80 columns wide, whose head comes with the first epoch; and what was decided. */
+void leat_train_epoch_print(const leat_train_run *t, const leat_train_epoch *e);
 
 /* --- how much longer the first epoch took than later ones, and in which parts --- */
 
@@ -257,11 +209,6 @@ int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err);
 /* A line about it, under the row of the epoch. */
 void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e);
 
-/* At the end: which epoch was the best, and where its weights are. */
-void leat_train_decide_end(const leat_train_run *t);
-/* The same: adds `best`, null or an object. */
-void leat_train_decide_add(json_t *object, const leat_train_run *t);
-
 /* --- a loss that is not finite: where it arose, and whether the data are the reason --- */
 
 /* Fails at an epoch's loss that is not finite: later steps and weights would be useless. */
@@ -296,8 +243,6 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
 
 /* On standard error. */
 void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
-/* An object; null if the run was not stopped. Owned by the caller. */
-json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call);
 
 /* --- what `leat train` says of train.weights --- */
 
@@ -323,10 +268,8 @@ void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loa
 json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
                                 leat_error *err);
 
-/* --- ranks ------------------------------------------------------------------------------------ */
-
-/* The processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or
- * started by mpirun or srun. Rank 0 alone prints and writes. */
+/* --- the processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or started by
+ * mpirun or srun; rank 0 alone prints and writes --- */
 
 typedef struct leat_train_ranks {
     leat_ranks *group; /* NULL: one process */
@@ -341,7 +284,6 @@ enum {
     LEAT_TRAIN_RANKS_AUTO = LEAT_OPTION_CHOICE(0), /* 1 */
     LEAT_TRAIN_RANKS_MPI = LEAT_OPTION_CHOICE(1)
 };
-extern const char *const leat_train_ranks_words[];
 
 /* n, deadline, overlap: of the options. Forks n - 1 processes, and returns in all of them; or joins those of MPI. 1: does
  * nothing. Before threads are started and files are opened. */
