@@ -2,6 +2,7 @@
 #include "format.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,15 @@ const char *leat_format_open_error(int error)
 {
     return error == EMFILE ? "Too many open files; allow this process more of them (ulimit -n)"
                            : strerror(error);
+}
+
+/* Some kernels (to 6.4) let no read of io_uring wait for a disk whose file is O_NONBLOCK. */
+int leat_format_open(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, 0);
+    return fd;
 }
 
 ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset)

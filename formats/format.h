@@ -29,6 +29,10 @@ typedef struct leat_format_error {
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Opens a file for reading and does not wait where it is a pipe: check that it is a regular file before reading. Returns
+ * the descriptor, or -1 with errno. */
+int leat_format_open(const char *path);
+
 /* Reads bytes of a file, fewer only if it ends before. Handles signals and short reads. The position of `fd`
  * does not change. Returns the number of bytes, or -1 with errno. */
 ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset);

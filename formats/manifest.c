@@ -5,7 +5,6 @@
 #include "manifest.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,7 +287,7 @@ int leat_manifest_digest_file(const char *path, uint64_t *bytes, uint64_t *diges
     enum { PART = 1 << 20 };
     XXH3_state_t *const state = XXH3_createState();
     uint8_t *const part = malloc(PART);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = leat_format_open(path);
     ssize_t n = fd < 0 ? -1 : 1;
     int rc = LEAT_FORMAT_OK;
     *bytes = 0;

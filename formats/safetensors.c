@@ -4,7 +4,6 @@
 #include "safetensors.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +239,7 @@ int leat_safetensors_open_memory(leat_safetensors **out, const void *bytes, size
 static int map_file(const char *path, void **map, size_t *size, leat_format_error *err)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = leat_format_open(path);
     if (fd < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path,
                                 leat_format_open_error(errno));

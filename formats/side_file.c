@@ -2,7 +2,6 @@
 #include "side_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,7 +74,7 @@ static int read_all(int fd, const char *side, leat_side_file *out, leat_format_e
 int leat_side_file_open(const char *side, leat_side_file *out, leat_format_error *err)
 {
     struct stat status;
-    const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = leat_format_open(side);
     *out = (leat_side_file){ 0 };
     if (fd < 0)
         return leat_format_fail(

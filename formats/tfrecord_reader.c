@@ -2,7 +2,6 @@
  *
  * tfrecord_reader.c: reads plain and compressed TFRecord files from start to end. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +73,7 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to read it", path);
     reader->flags = flags;
     reader->capacity = READ_BYTES;
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    reader->fd = leat_format_open(path);
     reader->path = strdup(path);
     reader->buffer = malloc(READ_BYTES);
     if (reader->fd < 0 || fstat(reader->fd, &st) < 0) {

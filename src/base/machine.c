@@ -42,12 +42,14 @@ static double read_kb(const char *root, const char *path, const char *name)
     return read_number(root, path, name) * 1024;
 }
 
-/* What the processes of a group have in use, and the kernel cannot take back as it can files. */
+/* What the processes of a group have in use, and the kernel cannot take back as it can files: their memory, and files in
+ * memory (tmpfs). */
 static double group_in_use(const char *root, bool v2, const char *folder)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/memory.stat", folder);
-    return read_number(root, path, v2 ? "anon " : "total_rss ");
+    return read_number(root, path, v2 ? "anon " : "total_rss ") +
+           read_number(root, path, v2 ? "shmem " : "total_shmem ");
 }
 
 /* What is left of memory.max and memory.high of v2 or memory.limit_in_bytes of v1, where almost 2^63 means none. */

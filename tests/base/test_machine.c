@@ -38,6 +38,11 @@ TEST(memory_has_the_least_of_all_limits)
     check_machine(250000000, "/cg/c, less what is in use");
     put_text("cg2/a/memory.stat", "anon_thp 1\nanon 450000000\nfile 7\n");
     check_machine(50000000, "/cg2/a, less what is in use");
+    put_text("cg2/a/memory.stat", "anon 350000000\nfile 120000000\nshmem 100000000\n");
+    check_machine(50000000, "/cg2/a, less what is in use"); /* files in memory stay there */
+    put_text("cg/c/memory.stat", "total_rss 150000000\ntotal_shmem 240000000\n");
+    check_machine(10000000, "/cg/c, less what is in use");
+    put_text("cg/c/memory.stat", "total_rss 0\n");
     put_text("cg2/a/memory.stat", "anon 600000000\n");
     check_machine(1, "/cg2/a"); /* nothing is left, which is not "no limit" */
     put_text("cg2/a/memory.stat", "anon 0\n");

@@ -142,4 +142,22 @@ TEST(pipes)
     expect(in_folder("pipe"), LEAT_FORMAT_IO, "no program writes to this pipe");
 }
 
+/* A pipe does not hold it up, and a file is read as without O_NONBLOCK. */
+TEST(opened_without_waiting)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/x", test_folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (int i = 0; i < 2; i++) {
+        const int fd = leat_format_open(path);
+        assert_true(fd >= 0);
+        assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+        close(fd);
+        unlink(path);
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    }
+    unlink(path);
+    assert_int_equal(leat_format_open(path), -1);
+}
+
 SUITE_FIXTURE(make_folder, remove_folder)

@@ -9,7 +9,6 @@
 #include "open_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +155,7 @@ static int open_path(const char *path)
         errno = f->error;
         return -1;
     }
-    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe may be there now */
+    return leat_format_open(path); /* a pipe may be there now */
 }
 
 /* Checks a file that was opened again. */

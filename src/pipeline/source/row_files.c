@@ -4,7 +4,6 @@
 #include "row_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -305,12 +304,11 @@ static int grow(void *list, size_t n, size_t size, leat_error *err)
 
 static int open_path(const char *path)
 {
-    const int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    const int fd = leat_format_open(path);
     if (fd >= 0 || errno != EMFILE)
         return fd;
     leat_descriptors_want(1, 0); /* all files stay open: raises the limit, if that is allowed */
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return leat_format_open(path);
 }
 
 static int open_file(leat_row_file *file, const char *path, leat_error *err)

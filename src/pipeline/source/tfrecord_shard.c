@@ -2,7 +2,6 @@
 #include "tfrecord_shard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +118,7 @@ static int open_file(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips
     uint8_t begin[LEAT_TFRECORD_HEADER];
     leat_file_watch_id id;
     struct stat status;
-    s->file.fd =
-        open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    s->file.fd = leat_format_open(s->path);
     if (s->file.fd < 0 || fstat(s->file.fd, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", s->path,
                          leat_format_open_error(errno));
