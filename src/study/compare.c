@@ -2,7 +2,7 @@
  *
  * compare.c: leat_compare() runs a config in several arms and reports the differences.
  *
- * DESIGN: arms alternate (alternate.c). Before and after each run come two short ones, the loader alone and the step
+ * DESIGN: arms alternate (rounds.c). Before and after each run come two short ones, the loader alone and the step
  * alone; the verdict compares these rates. Each run reads the same batches from a new loader, so that every arm does the
  * same work from the same state. Its first steps only fill the pipeline. Plan, device, model and warm-up are paid before
  * the first round. It uses public headers only, so it measures what users get. */
@@ -199,7 +199,7 @@ static int run_rounds(struct study *study, leat_error *err)
                               .run = run_cell,
                               .enough = is_settled,
                               .user = study };
-    const int rc = leat_alternate_run(&rounds, err);
+    const int rc = leat_rounds_run(&rounds, err);
     result->rounds = rounds.n_done;
     result->cores = rounds.cores;
     result->cores_taken = rounds.taken;

@@ -211,7 +211,7 @@ static int run_all(struct runs *runs, leat_error *err)
                               .n_rounds = (int32_t)runs->times.n_rounds,
                               .run = run_cell,
                               .user = runs };
-    return leat_alternate_run(&rounds, err);
+    return leat_rounds_run(&rounds, err);
 }
 
 static int run_rounds(struct study *study, leat_error *err)

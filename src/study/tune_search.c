@@ -168,7 +168,7 @@ static int run_rounds(struct study *study, int32_t n_rounds, leat_error *err)
                               .run = run_cell,
                               .enough = end_round,
                               .user = study };
-    return leat_alternate_run(&rounds, err);
+    return leat_rounds_run(&rounds, err);
 }
 
 static void note(struct study *study)

@@ -36,7 +36,7 @@ static int run(struct notes *notes, int32_t n_cells, int32_t n_rounds, int32_t *
                          .run = note,
                          .enough = notes->enough_at ? is_enough : NULL,
                          .user = notes };
-    const int rc = leat_alternate_run(&a, &err);
+    const int rc = leat_rounds_run(&a, &err);
     *n_done = a.n_done;
     assert_true(a.cores >= 1 && a.taken >= 0 && a.taken <= a.cores && a.throttled >= 0);
     assert_int_equal(err.code, rc);

@@ -2,7 +2,7 @@
  *
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
- * DESIGN: the runs of a round are short and alternate (alternate.c): the loader alone, the whole, the step alone, the
+ * DESIGN: the runs of a round are short and alternate (rounds.c): the loader alone, the whole, the step alone, the
  * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
  * Changes are tried by whole runs (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
@@ -19,7 +19,6 @@
 #include "study/median.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"
-#include "study/suggest/suggest_blocks.h"
 #include "study/trial.h"
 
 enum {
@@ -175,7 +174,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
                                   .enough = report_round,
                                   .user = d };
     d->rounds_ns = leat_clock_ns();
-    const int rc = leat_alternate_run(&d->rounds, err);
+    const int rc = leat_rounds_run(&d->rounds, err);
     if (d->rounds.n_done > 0)
         d->result->rounds = d->rounds.n_done;
     return rc;
@@ -274,7 +273,7 @@ static int probe(struct doctor *d, leat_error *err)
     leat_alternate rounds = {
         .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .enough = is_late, .user = &p
     };
-    const int rc = in_time ? leat_alternate_run(&rounds, err) : LEAT_OK;
+    const int rc = in_time ? leat_rounds_run(&rounds, err) : LEAT_OK;
     if (rc == LEAT_OK && step > 0 && rounds.n_done > 1)
         d->result->probe =
             leat_doctor_slope(p.ns[0], p.ns[1], rounds.n_done, step * twice / d->out.steps);
@@ -387,7 +386,7 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
     if ((rc = leat_trial_open(&v->trial, &d->arm, &how, err)) == LEAT_OK &&
         (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK)
         leat_suggest_blocks_outlast(s, &v->trial.arm);
-    if (rc == LEAT_OK && (rc = leat_alternate_run(&rounds, err)) == LEAT_OK) {
+    if (rc == LEAT_OK && (rc = leat_rounds_run(&rounds, err)) == LEAT_OK) {
         s->cores_taken = rounds.taken;
         judge(d, v->before, v->trial.arm.runs, s);
     }

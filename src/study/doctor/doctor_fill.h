@@ -14,8 +14,6 @@ typedef struct leat_doctor_loaders {
 
 void leat_doctor_fill(const leat_facts *facts, const leat_diagnosis *diagnosis,
                       const leat_doctor_loaders *loaders, leat_doctor_result *out);
-/* A part of it, after capacities and shares. */
-void leat_doctor_fill_evidence(const leat_facts *facts, leat_doctor_result *out);
 /* The cost of a first step or batch is its extra time over later ones. */
 void leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,
                             int32_t warmup_steps, leat_doctor_result *out);

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "leat/budget.h"
 #include "study/facts.h"
-#include "suggest_blocks.h"
 
 enum {
     MOST_WORKERS = 64,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest_blocks.c: a block of the size that the engine, too, advises (budget.c), in its window of 16 blocks. */
-#include "suggest_blocks.h"
+#include "suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
