@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * race.c: drops slow arms round by round: successive halving, but by confidence intervals instead of halves.
- * tune_search.c calls it. */
+ * tune.c calls it. */
 #include "rounds.h"
 
 #include "bootstrap.h"
