@@ -9,7 +9,7 @@
 #include "arm.h"
 #include "base/clock.h"
 #include "base/pool.h"
-#include "median.h"
+#include "median_bootstrap.h"
 
 enum {
     COPY_LAG = 48, /* batches until the times of a copy are read; kept for 64 */

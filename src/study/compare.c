@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "arm.h"
-#include "bootstrap.h"
+#include "median_bootstrap.h"
 #include "compare_words.h"
 #include "rounds.h"
 #include "vary.h"

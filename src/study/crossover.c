@@ -15,7 +15,7 @@
 
 #include "arm.h"
 #include "base/text.h"
-#include "bootstrap.h"
+#include "median_bootstrap.h"
 #include "crossover_fit.h"
 #include "rounds.h"
 

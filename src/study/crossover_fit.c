@@ -10,8 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bootstrap.h"
-#include "median.h"
+#include "median_bootstrap.h"
 
 enum {
     BESIDE = 1,  /* sizes on either side of the nearest two */

@@ -4,8 +4,7 @@
  * tune.c calls it. */
 #include "rounds.h"
 
-#include "bootstrap.h"
-#include "median.h"
+#include "median_bootstrap.h"
 
 static const double FAR = 2. / 3;  /* of the leader: out after two rounds */
 static const double COUNTS = 1.02; /* a gain that is worth a line of config */

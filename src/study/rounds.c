@@ -3,8 +3,7 @@
  * rounds.c: runs alternating rounds, and computes the figures of an arm from its rounds. */
 #include "rounds.h"
 
-#include "bootstrap.h"
-#include "median.h"
+#include "median_bootstrap.h"
 #include "other_processes.h"
 
 static const double APART = 0.02;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "bootstrap.h"
+#include "median_bootstrap.h"
 #include "leat/experiment.h"
 #include "leat/rng.h"
 

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "formats/figure.h"
 #include "study/facts.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 
 static const double PROBE_APART = 0.5;   /* the middle two of its pairs: more is noise */
 static const double PROBE_BEYOND = 0.25; /* what is added makes a run longer by 0 to 1 of it */

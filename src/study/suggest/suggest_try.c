@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 #include "study/rounds.h"
 #include "study/trial.h"
 #include "suggest.h"

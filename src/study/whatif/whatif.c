@@ -17,9 +17,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/bootstrap.h"
+#include "study/median_bootstrap.h"
 #include "study/facts.h"
-#include "study/median.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 #include "whatif_model.h"

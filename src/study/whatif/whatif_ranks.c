@@ -14,7 +14,7 @@
 #include "leat/ranks.h"
 #include "leat/train.h"
 #include "leat/whatif.h"
-#include "study/bootstrap.h"
+#include "study/median_bootstrap.h"
 #include "study/rounds.h"
 #include "whatif_model.h"
 
