@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "arm.h"
-#include "median_bootstrap.h"
 #include "compare_words.h"
+#include "median_bootstrap.h"
 #include "rounds.h"
 #include "vary.h"
 

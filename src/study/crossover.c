@@ -15,8 +15,8 @@
 
 #include "arm.h"
 #include "base/text.h"
-#include "median_bootstrap.h"
 #include "crossover_fit.h"
+#include "median_bootstrap.h"
 #include "rounds.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "median_bootstrap.h"
 #include "leat/experiment.h"
 #include "leat/rng.h"
+#include "median_bootstrap.h"
 
 enum { DEFAULT_REPEATS = 10 };
 

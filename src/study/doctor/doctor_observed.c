@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "doctor_fill.h"
-#include "study/median_bootstrap.h"
 #include "study/facts.h"
+#include "study/median_bootstrap.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 

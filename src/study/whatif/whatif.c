@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/median_bootstrap.h"
 #include "study/facts.h"
+#include "study/median_bootstrap.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 #include "whatif_model.h"
