@@ -3,10 +3,11 @@
  * experiment_creation.c: model-creation: opening a device, building a model, its first step and a steady step, each
  * measured in new processes. */
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment_sweep.h"
+#include "experiment_rows.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"
@@ -160,7 +161,6 @@ static int start_cold(const char *device, int64_t n_layers, double out[N_TIMES],
 /* A series per time: x = hidden layers. One process gives all times of a point, so they are kept until all
  * series have asked for them. */
 struct creation {
-    leat_experiment_run *run;
     const leat_experiment_device *device;
     const leat_series *series;
     double got[LEAT_SERIES_MAX_POINTS][N_TIMES];
@@ -175,8 +175,7 @@ static int measure(void *user, int32_t series, int32_t point, double *y, leat_er
             start_cold(c->device->name, (int64_t)c->series->points[point].x, c->got[point], err);
         if (rc < 0)
             return rc;
-        for (int i = 0; i < N_TIMES; i++)
-            c->has[point][i] = true;
+        memset(c->has[point], true, sizeof c->has[point]);
     }
     c->has[point][series] = false;
     *y = c->got[point][series];
@@ -189,18 +188,16 @@ static int sweep_device(leat_experiment_run *run, const leat_experiment_device *
     static const double quick[] = { 1, 10, 100 }, full[] = { 1, 2, 5, 10, 20, 50, 100 };
     const int32_t n = run->quick ? 3 : 7;
     struct creation *c = calloc(1, sizeof *c);
-    leat_series *series = c ? leat_experiment_add_series(run, N_TIMES) : NULL;
-    if (!series) {
+    leat_series *series = leat_experiment_add_series(
+        run, N_TIMES, device->name, device->kind == LEAT_ON_SIM, "hidden layers", err);
+    if (!c || !series) {
         free(c);
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     }
-    *c = (struct creation){ .run = run, .device = device, .series = series };
+    c->device = device;
+    c->series = series;
     for (int i = 0; i < N_TIMES; i++) {
         snprintf(series[i].name, sizeof series[i].name, "%.60s: %s", device->name, time_names[i]);
-        snprintf(series[i].device, sizeof series[i].device, "%.63s", device->name);
-        snprintf(series[i].x_unit, sizeof series[i].x_unit, "hidden layers");
-        snprintf(series[i].y_unit, sizeof series[i].y_unit, "ms");
-        series[i].simulated = device->kind == LEAT_ON_SIM;
         series[i].n_points = n;
         for (int32_t p = 0; p < n; p++)
             series[i].points[p].x = (run->quick ? quick : full)[p];
@@ -263,12 +260,9 @@ int leat_experiment_one_time(const char *device, double *ms, leat_error *err)
         const int rc = start_cold(device, 1, got, err);
         if (rc < 0)
             return rc;
-        const double sum = got[0] + got[1] + got[2] - got[3];
-        int at = i;
-        for (; at > 0 && sums[at - 1] > sum; at--)
-            sums[at] = sums[at - 1];
-        sums[at] = sum;
+        sums[i] = got[0] + got[1] + got[2] - got[3];
     }
-    *ms = sums[1] > 0 ? sums[1] : 0;
+    const double low = fmin(sums[0], sums[1]), high = fmax(sums[0], sums[1]);
+    *ms = fmax(0, fmax(low, fmin(high, sums[2])));
     return LEAT_OK;
 }

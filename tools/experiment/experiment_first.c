@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "experiment_sweep.h"
+#include "experiment_rows.h"
 #include "files.h"
 #include "formats/figure.h"
 
@@ -147,15 +147,12 @@ static void say(const struct first *f, const leat_series *series)
 static int sweep_device(struct first *f, const leat_experiment_device *device, leat_error *err)
 {
     leat_experiment_run *const run = f->run;
-    leat_series *const series = leat_experiment_add_series(run, 2 * N_JOBS);
+    leat_series *const series = leat_experiment_add_series(
+        run, 2 * N_JOBS, device->name, device->kind == LEAT_ON_SIM, "epoch", err);
     if (!series)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return LEAT_E_NOMEM;
     for (int j = 0; j < N_JOBS; j++) {
         snprintf(series[j].name, sizeof series[j].name, "%.40s: %s", device->name, jobs[j].name);
-        snprintf(series[j].device, sizeof series[j].device, "%.63s", device->name);
-        snprintf(series[j].x_unit, sizeof series[j].x_unit, "epoch");
-        snprintf(series[j].y_unit, sizeof series[j].y_unit, "ms");
-        series[j].simulated = device->kind == LEAT_ON_SIM;
         series[j].n_points = EPOCHS;
         for (int e = 0; e < EPOCHS; e++)
             series[j].points[e].x = e + 1;

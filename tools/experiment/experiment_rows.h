@@ -111,8 +111,10 @@ void leat_experiment_run_fini(leat_experiment_run *run);
 void leat_experiment_note(leat_experiment_run *run, const char *format, ...) LEAT_PRINTF(2, 3);
 void leat_experiment_finding(leat_experiment_run *run, int32_t holds, const char *format, ...)
     LEAT_PRINTF(3, 4);
-/* Appends n series with zeros; NULL: out of memory. Valid until the next call. */
-leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n);
+/* Appends n series of a device, in ms, without names and points; NULL: out of memory, and *err says so. Valid until the
+ * next call. */
+leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n, const char *device,
+                                        bool simulated, const char *x_unit, leat_error *err);
 /* Of a sweep, with as many repeats as the run says, or these, where it does not. */
 leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
                                                  int32_t full);
@@ -122,9 +124,8 @@ leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run,
 /* Writes the named data set below the run's folder, unless it is there in this size or larger. */
 int leat_experiment_data(const leat_experiment_run *run, const char *name, leat_error *err);
 
-/* Runs a part and appends its arms. */
-int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part *part,
-                            leat_error *err);
+/* Checks all claims of the experiment and adds a finding for each whose arms ran. */
+void leat_experiment_check_claims(leat_experiment_run *run);
 
 /* The config of a part, with its values set. */
 int leat_experiment_open_config(const leat_experiment_run *run, const leat_experiment_part *part,
@@ -132,9 +133,6 @@ int leat_experiment_open_config(const leat_experiment_run *run, const leat_exper
 
 /* Writes a config into the run's data folder, for a process of its own. */
 int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err);
-
-/* Checks all claims of the experiment and adds a finding for each whose arms ran. */
-void leat_experiment_check_claims(leat_experiment_run *run);
 
 /* a / b with its 95 % interval, from theirs. All must be above 0, else the limits are not numbers. */
 leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b);
@@ -165,6 +163,45 @@ int leat_experiment_faster(leat_experiment_run *run, leat_error *err);
 int leat_experiment_first(leat_experiment_run *run, leat_error *err);
 int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err);
 int leat_experiment_resident(leat_experiment_run *run, leat_error *err);
+
+/* --- curves of simple work against its size ------------------------------------------------------ */
+
+/* What x stands for in the options of the work. */
+typedef enum leat_sweep_x {
+    LEAT_SWEEP_SIZE,
+    LEAT_SWEEP_PARTS,
+    LEAT_SWEEP_REPEATS,
+    LEAT_SWEEP_ON_HOST,
+} leat_sweep_x;
+
+/* One curve on each device of some kinds. */
+typedef struct leat_sweep_line {
+    const char *name; /* the series is "DEVICE: NAME" */
+    int32_t on;       /* LEAT_ON_* */
+    const char *sim;  /* as in leat_experiment_part */
+    leat_work_options work;
+    leat_sweep_x x;
+    const double *xs; /* ends with -1 */
+    bool per_repeat;  /* y is the time of one repeat */
+} leat_sweep_line;
+
+/* Measures all lines (name NULL ends the list) on the devices of the run, and appends their series, y in ms.
+ * A line that a device cannot run is left out, with a note. */
+int leat_sweep_lines(leat_experiment_run *run, const leat_sweep_line *lines, const char *x_unit,
+                     leat_error *err);
+
+/* The series of that device and line; NULL: it was left out. */
+const leat_series *leat_sweep_series(const leat_experiment_run *run, const char *device,
+                                     const char *line);
+/* Its point at x; NULL if there is none. */
+const leat_point *leat_sweep_point(const leat_series *series, double x);
+
+/* leat_experiment_ratio() of two points; all 0 if one is NULL. */
+leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b);
+
+/* Adds a finding that tells from which x on `device`'s line is faster than the line of the CPU. */
+void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const leat_series *device,
+                             const leat_series *cpu);
 
 /* --- what a run shows --- */
 

@@ -4,7 +4,7 @@
  * between host and device. */
 #include <string.h>
 
-#include "experiment_sweep.h"
+#include "experiment_rows.h"
 
 enum { DEVICES = LEAT_ON_SIM | LEAT_ON_CUDA };
 
@@ -34,21 +34,36 @@ static bool is_simulated(const leat_experiment_run *run, const char *device)
     return false;
 }
 
+/* Holds if a / b is within least … most. */
+static void say_ratio(leat_experiment_run *run, const char *text, const char *device,
+                      const leat_point *a, const leat_point *b, double least, double most)
+{
+    const leat_estimate ratio = leat_sweep_ratio(a, b);
+    if (!a || !b)
+        return;
+    leat_experiment_finding(run, leat_experiment_holds(ratio.low, ratio.high, least, most),
+                            "%s, on %s%s: %.3g times (%.3g-%.3g)", text, device,
+                            is_simulated(run, device) ? " (simulated)" : "", ratio.value, ratio.low,
+                            ratio.high);
+}
+
+static const leat_point *last_point(const leat_series *series)
+{
+    return series ? &series->points[series->n_points - 1] : NULL;
+}
+
 /* --- matmul-sweep --------------------------------------------------------------------------------- */
 
 /* The curve, moved up by a constant. */
 static int add_raised(leat_experiment_run *run, const char *device, const char *line,
                       const char *name, double ms, leat_error *err)
 {
-    leat_series *raised = leat_experiment_add_series(run, 1);
-    const leat_series *from = leat_sweep_series(run, device, line);
-    if (!raised)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (!from) {
-        run->n_series--;
+    if (!leat_sweep_series(run, device, line))
         return LEAT_OK;
-    }
-    *raised = *from;
+    leat_series *const raised = leat_experiment_add_series(run, 1, device, false, "", err);
+    if (!raised)
+        return LEAT_E_NOMEM;
+    *raised = *leat_sweep_series(run, device, line);
     snprintf(raised->name, sizeof raised->name, "%.60s: %.32s", device, name);
     for (int32_t i = 0; i < raised->n_points; i++) {
         raised->points[i].y += ms;
@@ -95,11 +110,9 @@ int leat_experiment_matmul(leat_experiment_run *run, leat_error *err)
     static const double quick[] = { 1, 3, 10, 30, 100, 200, 500, 1000, -1 };
     static const double full[] = { 1, 10, 30, 100, 200, 500, 1000, 2000, 5000, 10000, -1 };
     const double *const xs = run->quick ? quick : full;
-    const leat_work_options kernel = { .kind = LEAT_WORK_MATMUL };
-    const leat_work_options copies = { .kind = LEAT_WORK_MATMUL, .copies = 1 };
     const leat_sweep_line lines[] = {
-        { "kernel", LEAT_ON_ALL, NULL, kernel, LEAT_SWEEP_SIZE, xs, false },
-        { "with copies", DEVICES, NULL, copies, LEAT_SWEEP_SIZE, xs, false },
+        { "kernel", LEAT_ON_ALL, .work = { .kind = LEAT_WORK_MATMUL }, .xs = xs },
+        { "with copies", DEVICES, .work = { .kind = LEAT_WORK_MATMUL, .copies = 1 }, .xs = xs },
         { 0 },
     };
     int rc = leat_sweep_lines(run, lines, "n", err);
@@ -127,13 +140,11 @@ int leat_experiment_elementwise(leat_experiment_run *run, leat_error *err)
     static const double quick[] = { 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, -1 };
     static const double full[] = { 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, -1 };
     const double *const xs = run->quick ? quick : full;
-    const leat_work_options kernel = { .kind = LEAT_WORK_ADD };
-    const leat_work_options pinned = { .kind = LEAT_WORK_ADD, .copies = 1 };
-    const leat_work_options pageable = { .kind = LEAT_WORK_ADD, .copies = 1, .pageable = 1 };
     const leat_sweep_line lines[] = {
-        { "kernel", LEAT_ON_ALL, NULL, kernel, LEAT_SWEEP_SIZE, xs, false },
-        { "pinned copies", DEVICES, NULL, pinned, LEAT_SWEEP_SIZE, xs, false },
-        { "pageable copies", DEVICES, NULL, pageable, LEAT_SWEEP_SIZE, xs, false },
+        { "kernel", LEAT_ON_ALL, .work = { .kind = LEAT_WORK_ADD }, .xs = xs },
+        { "pinned copies", DEVICES, .work = { .kind = LEAT_WORK_ADD, .copies = 1 }, .xs = xs },
+        { "pageable copies", DEVICES, .xs = xs,
+          .work = { .kind = LEAT_WORK_ADD, .copies = 1, .pageable = 1 } },
         { 0 },
     };
     return sweep(run, lines, "elements", say_add, err);
@@ -173,13 +184,8 @@ static void say_copies(leat_experiment_run *run, const char *device)
         return;
     say_half(run, pinned);
     say_half(run, pageable);
-    const int32_t n = pinned->n_points;
-    const leat_estimate ratio = leat_sweep_ratio(&pageable->points[n - 1], &pinned->points[n - 1]);
-    leat_experiment_finding(
-        run, leat_experiment_holds(ratio.low, ratio.high, 1.2, 0),
-        "Large copies from pinned memory are faster than from pageable memory, on "
-        "%s%s: %.3g times (%.3g-%.3g)",
-        device, pinned->simulated ? " (simulated)" : "", ratio.value, ratio.low, ratio.high);
+    say_ratio(run, "Large copies from pinned memory are faster than from pageable memory", device,
+              last_point(pageable), last_point(pinned), 1.2, 0);
 }
 
 int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
@@ -189,12 +195,10 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
     static const double full[] = { 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20,
                                    1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, -1 };
     const double *const xs = run->quick ? quick : full;
-    const leat_work_options copy = { .kind = LEAT_WORK_COPY };
-    const leat_work_options pageable = { .kind = LEAT_WORK_COPY, .pageable = 1 };
     const leat_sweep_line lines[] = {
-        { "memcpy", LEAT_ON_CPU, NULL, copy, LEAT_SWEEP_SIZE, xs, false },
-        { "pinned", DEVICES, NULL, copy, LEAT_SWEEP_SIZE, xs, false },
-        { "pageable", DEVICES, NULL, pageable, LEAT_SWEEP_SIZE, xs, false },
+        { "memcpy", LEAT_ON_CPU, .work = { .kind = LEAT_WORK_COPY }, .xs = xs },
+        { "pinned", DEVICES, .work = { .kind = LEAT_WORK_COPY }, .xs = xs },
+        { "pageable", DEVICES, .work = { .kind = LEAT_WORK_COPY, .pageable = 1 }, .xs = xs },
         { 0 },
     };
     const int rc = leat_sweep_lines(run, lines, "bytes", err);
@@ -210,23 +214,6 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
 
 /* Parts of 512 x 512 begin at multiples of 64 bytes, as GPU libraries want it. */
 static const double most_launches = 512;
-
-static void say_ratio(leat_experiment_run *run, const char *text, const char *device,
-                      const leat_point *a, const leat_point *b, double least, double most)
-{
-    const leat_estimate ratio = leat_sweep_ratio(a, b);
-    if (!a || !b)
-        return;
-    leat_experiment_finding(run, leat_experiment_holds(ratio.low, ratio.high, least, most),
-                            "%s, on %s%s: %.3g times (%.3g-%.3g)", text, device,
-                            is_simulated(run, device) ? " (simulated)" : "", ratio.value, ratio.low,
-                            ratio.high);
-}
-
-static const leat_point *last_point(const leat_series *series)
-{
-    return series ? &series->points[series->n_points - 1] : NULL;
-}
 
 static void say_launches(leat_experiment_run *run, const char *device)
 {

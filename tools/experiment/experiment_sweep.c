@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_sweep.c: see experiment_sweep.h. */
-#include "experiment_sweep.h"
+ * experiment_sweep.c: curves of simple work against its size, and what they say. */
+#include "experiment_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,33 +117,33 @@ static int add_line(struct sweep *sweep, const leat_sweep_line *line, leat_error
     return LEAT_OK;
 }
 
-static void describe(const struct curve *curve, const char *x_unit, leat_series *out)
+static int add_series(struct sweep *sweep, const struct curve *curve, const char *x_unit,
+                      leat_error *err)
 {
     const leat_device_info *info = leat_device_get_info(curve->device);
+    leat_series *const out =
+        leat_experiment_add_series(sweep->run, 1, info->name, info->simulated, x_unit, err);
+    if (!out)
+        return LEAT_E_NOMEM;
     snprintf(out->name, sizeof out->name, "%.60s: %.32s", info->name, curve->line->name);
-    snprintf(out->device, sizeof out->device, "%.63s", info->name);
-    out->simulated = info->simulated;
-    snprintf(out->x_unit, sizeof out->x_unit, "%s", x_unit);
-    snprintf(out->y_unit, sizeof out->y_unit, "ms");
     for (const double *x = curve->line->xs; *x >= 0 && out->n_points < LEAT_SERIES_MAX_POINTS; x++)
         out->points[out->n_points++].x = *x;
+    return LEAT_OK;
 }
 
 int leat_sweep_lines(leat_experiment_run *run, const leat_sweep_line *lines, const char *x_unit,
                      leat_error *err)
 {
     struct sweep sweep = { .run = run };
+    const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_REPEATS, REPEATS);
     int rc = LEAT_OK;
     for (; lines->name && rc == LEAT_OK; lines++)
         rc = add_line(&sweep, lines, err);
+    for (int32_t i = 0; i < sweep.n && rc == LEAT_OK; i++)
+        rc = add_series(&sweep, &sweep.curves[i], x_unit, err);
     if (rc == LEAT_OK && sweep.n) {
-        const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_REPEATS, REPEATS);
-        sweep.series = leat_experiment_add_series(run, sweep.n);
-        rc = sweep.series ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-        for (int32_t i = 0; i < sweep.n && rc == LEAT_OK; i++)
-            describe(&sweep.curves[i], x_unit, &sweep.series[i]);
-        if (rc == LEAT_OK)
-            rc = leat_sweep(sweep.series, sweep.n, &how, measure, &sweep, err);
+        sweep.series = &run->series[run->n_series - sweep.n];
+        rc = leat_sweep(sweep.series, sweep.n, &how, measure, &sweep, err);
     }
     for (int32_t i = 0; i < sweep.n; i++)
         leat_device_close(&sweep.curves[i].device);
