@@ -185,7 +185,8 @@ static leat_step_times step_of(const leat_batch_info *info, int64_t from, int64_
                               .rows = info->rows };
 }
 
-int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
+/* n steps on a batch, which is then released; their times are appended to arm->times. */
+static int consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
     leat_step_times *const times = more_times(arm, n, err);
     int64_t at = leat_clock_ns();
@@ -200,7 +201,9 @@ int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_err
     return times ? LEAT_OK : LEAT_E_NOMEM;
 }
 
-int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
+/* The same without waiting: the step alone is known, whatever the batch; it counts as many rows as steps of the runs so far
+ * had on average. */
+static int consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
     leat_step_times *const times = more_times(arm, n, err);
     const int64_t from = leat_clock_ns(), rows = arm->use_run.rows, steps = arm->span_steps;
@@ -225,7 +228,7 @@ static int32_t steps_of(const leat_arm *arm, int32_t i)
 
 static int make_steps(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
-    return arm->step_ns ? leat_arm_consumer_take(arm, batch, n, err)
+    return arm->step_ns ? consumer_take(arm, batch, n, err)
                         : leat_trainer_repeat(arm->trainer, batch, n, err);
 }
 
@@ -339,7 +342,7 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     if ((rc = leat_loader_open(arm->plan, &options, &loader, err)) == LEAT_OK &&
         (rc = leat_arm_next(loader, &batch, err)) == LEAT_OK) {
         from = leat_arm_use_now();
-        rc = arm->step_ns ? leat_arm_consumer_repeat(arm, batch, n, err)
+        rc = arm->step_ns ? consumer_repeat(arm, batch, n, err)
                           : leat_trainer_repeat(arm->trainer, batch, n, err);
         if (rc == LEAT_OK)
             rc = append_times(arm, n, err);

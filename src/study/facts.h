@@ -65,6 +65,14 @@ static inline bool leat_facts_fills(const leat_facts *facts, double cores)
     return facts->cores && cores >= 0.9 * facts->cores;
 }
 
+/* Moves at most `wanted` from a time or share. Returns how much. */
+static inline double leat_facts_take(double *from, double wanted)
+{
+    const double taken = wanted < *from ? wanted : *from;
+    *from -= taken > 0 ? taken : 0;
+    return taken > 0 ? taken : 0;
+}
+
 /* The stage that takes longest; NULL: none is known. */
 const leat_stage_fact *leat_facts_slowest(const leat_facts *facts);
 
