@@ -5,6 +5,7 @@
  * So a row needs no formula, and a change that does not help here is not suggested. */
 #include "suggest.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,10 +77,16 @@ leat_plan *leat_suggest_plan(const leat_suggest_about *about, const leat_doctor_
     return plan;
 }
 
-static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
+bool leat_suggest_add(leat_doctor_suggestion *change, const char *format, ...)
 {
-    if (out->n_set < LEAT_DOCTOR_MAX_SET)
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=%lld", path, (long long)value);
+    const size_t size = sizeof change->set[0];
+    va_list args;
+    if (change->n_set == LEAT_DOCTOR_MAX_SET)
+        return false;
+    va_start(args, format);
+    const int n = vsnprintf(change->set[change->n_set++], size, format, args);
+    va_end(args);
+    return (size_t)n < size;
 }
 
 static bool is(const leat_suggest_about *about, leat_verdict_kind kind)
@@ -102,11 +109,10 @@ static bool no_prefetch(const leat_suggest_about *about)
 
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out)
 {
-    if (leat_arm_has_stage(plan, "prefetch"))
-        add(out, "pipeline.prefetch.batches", n);
-    else
-        snprintf(out->set[out->n_set++], sizeof out->set[0],
-                 "pipeline+={prefetch: {batches: %lld}}", (long long)n);
+    leat_suggest_add(out,
+                     leat_arm_has_stage(plan, "prefetch") ? "pipeline.prefetch.batches=%lld"
+                                                          : "pipeline+={prefetch: {batches: %lld}}",
+                     (long long)n);
 }
 
 static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -154,7 +160,7 @@ static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggesti
     static const char *const limits[] = { "pipeline.cache.bytes", "engine.memory" };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (!leat_arm_says(about->config, limits[i], "auto", true))
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=auto", limits[i]);
+            leat_suggest_add(out, "%s=auto", limits[i]);
     leat_suggest_cache_grow(about, out);
 }
 
@@ -185,7 +191,8 @@ static void set_prefetch_times(const leat_suggest_about *about, int64_t times,
                                leat_doctor_suggestion *out)
 {
     const int64_t n = times * about->prefetch;
-    add(out, "pipeline.prefetch.batches", n < MOST_AHEAD ? n : MOST_AHEAD);
+    leat_suggest_add(out, "pipeline.prefetch.batches=%lld",
+                     (long long)(n < MOST_AHEAD ? n : MOST_AHEAD));
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -206,7 +213,7 @@ static bool idle_cores(const leat_suggest_about *about)
 
 static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "engine.threads", about->facts->cores);
+    leat_suggest_add(out, "engine.threads=%d", (int)about->facts->cores);
 }
 
 /* Workers that sleep need no core. */
@@ -224,7 +231,7 @@ static void set_many_workers(const leat_suggest_about *about, leat_doctor_sugges
     const double short_by = f->loader.value > 0 ? f->step.value / f->loader.value : 1;
     double n = 1.25 * f->threads * short_by + 1;
     n = n < 2 * f->cores ? 2 * f->cores : n > MOST_WORKERS ? MOST_WORKERS : n;
-    add(out, "engine.threads", (int64_t)n);
+    leat_suggest_add(out, "engine.threads=%d", (int)n);
 }
 
 static bool direct_reads(const leat_suggest_about *about)
@@ -283,9 +290,8 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
         if (leat_config_get(about->config, path, text, sizeof text, NULL) < 0)
             break;
         snprintf(path, sizeof path, "train.model[%d].device", i);
-        if (leat_config_get(about->config, path, text, sizeof text, NULL) == LEAT_OK && text[0] &&
-            out->n_set < LEAT_DOCTOR_MAX_SET)
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s-", path);
+        if (leat_suggest_get(about->config, path, text, sizeof text) && text[0])
+            leat_suggest_add(out, "%s-", path);
     }
 }
 
@@ -311,7 +317,7 @@ static bool launches_on_cuda(const leat_suggest_about *about)
 
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "pipeline.batch.size", larger_batch(about));
+    leat_suggest_add(out, "pipeline.batch.size=%lld", (long long)larger_batch(about));
 }
 
 static bool computes(const leat_suggest_about *about)
@@ -333,10 +339,10 @@ static void set_split(const leat_suggest_about *about, leat_doctor_suggestion *o
 {
     const leat_facts *f = about->facts;
     const double all = f->loader_cpu_ns + f->step_cpu_ns;
-    int64_t step = all > 0 ? (int64_t)(f->cores * f->step_cpu_ns / all + 0.5) : 1;
+    int step = all > 0 ? (int)(f->cores * f->step_cpu_ns / all + 0.5) : 1;
     step = step < 1 ? 1 : step > f->cores - 1 ? f->cores - 1 : step;
-    add(out, "engine.threads", f->cores - step);
-    add(out, "train.threads", step);
+    leat_suggest_add(out, "engine.threads=%d", f->cores - step);
+    leat_suggest_add(out, "train.threads=%d", step);
 }
 
 static bool many_workers(const leat_suggest_about *about)
@@ -540,7 +546,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if (row->set)
         row->set(about, &s);
     else
-        snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
+        leat_suggest_add(&s, "%s", row->set_to);
     if (is_set(about, &s) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */

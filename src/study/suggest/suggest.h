@@ -36,6 +36,9 @@ enum { LEAT_SUGGEST_RUNS = 5, LEAT_SUGGEST_HURRIED = 3 };
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
                      leat_error *err);
 
+/* Adds a value to set, "path=value", like printf. False: there is no room, or it was cut. */
+bool leat_suggest_add(leat_doctor_suggestion *change, const char *format, ...) LEAT_PRINTF(2, 3);
+
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);
 

@@ -158,13 +158,13 @@ void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggest
     static const char *const others[] = { "eval.pipeline", "whiten.pipeline" };
     edit train = { .instead = "" }, e;
     if (edit_of(about, "pipeline", &train))
-        memcpy(out->set[out->n_set++], train.take, sizeof train.take);
+        leat_suggest_add(out, "%s", train.take);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (edit_of(about, others[i], &e))
-            memcpy(out->set[out->n_set++], e.take, sizeof e.take);
+            leat_suggest_add(out, "%s", e.take);
     if (!train.instead[0])
         return;
-    memcpy(out->set[out->n_set++], train.instead, sizeof train.instead);
+    leat_suggest_add(out, "%s", train.instead);
     snprintf(out->title, sizeof out->title, "Copy bytes, and let the device normalize them");
     snprintf(out->why, sizeof out->why,
              "`train.normalize` makes the same numbers on the device; a batch of bytes is a "
@@ -174,12 +174,12 @@ void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggest
 void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     char map[64], text[PATH];
-    for (int i = 0; i < MOST_MAPS && out->n_set < LEAT_DOCTOR_MAX_SET; i++) {
+    for (int i = 0; i < MOST_MAPS; i++) {
         snprintf(map, sizeof map, "pipeline.map[%d]", i);
         if (!leat_suggest_get(about->config, map, text, sizeof text))
             break;
         if (!lacks_or_is(about->config, map, "device", "auto"))
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s.device=auto", map);
+            leat_suggest_add(out, "%s.device=auto", map);
     }
 }
 

@@ -31,12 +31,6 @@ static bool entry_of(const leat_suggest_about *about, const char *part, const ch
     return n > 0 && n < 127 && leat_suggest_get(about->config, path, text, sizeof text);
 }
 
-static void take_away(leat_doctor_suggestion *out, const char *path)
-{
-    if (out->n_set < LEAT_DOCTOR_MAX_SET)
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "%.126s-", path);
-}
-
 /* Whether tensor i can be left out. The tensor of maps that name none stays: without it they would work on another
  * one. */
 static bool is_unread(const leat_suggest_about *about, int32_t i)
@@ -66,7 +60,7 @@ static void take_maps(const leat_suggest_about *about, const char *part,
         if (i < 0 || !is_unread(about, i))
             continue;
         *strrchr(path, '.') = 0;
-        take_away(out, path);
+        leat_suggest_add(out, "%s-", path);
     }
 }
 
@@ -77,7 +71,7 @@ static void take_entries(const leat_suggest_about *about, const char *part,
     for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i); i++)
         if (is_unread(about, i) &&
             entry_of(about, part, leat_plan_tensor(about->arm->plan, i)->name, path))
-            take_away(out, path);
+            leat_suggest_add(out, "%s-", path);
 }
 
 /* Whether what is read has the same places in both plans: a trainer takes the batches of another part by place. */
