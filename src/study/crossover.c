@@ -37,30 +37,22 @@ struct study {
     leat_crossover_result *out;
     int64_t sizes[LEAT_CROSSOVER_POINTS];
     size_t n_sizes;
-    leat_arm arms[2][LEAT_CROSSOVER_POINTS];
-    leat_compare_arm *outs; /* of the arms */
-    double *ms;             /* see leat_crossover_times */
+    leat_arm arms[2][LEAT_CROSSOVER_POINTS + 1]; /* by device and size; the last: of a check */
+    leat_compare_arm outs[2][LEAT_CROSSOVER_POINTS + 1];
+    double *ms; /* see leat_crossover_times */
     int n_done, n_runs;
 };
 
 /* --- arms ------------------------------------------------------------------------------------ */
 
-static int set(leat_config *config, leat_error *err, const char *path, const char *value)
-{
-    char text[512];
-    if (leat_text(text, sizeof text, "%s=%s", path, value) >= (int)sizeof text)
-        return leat_fail(err, LEAT_E_ARGUMENT, "the name of a device is too long: %.80s…", value);
-    return leat_config_set_as(config, text, path, err);
-}
-
 /* Sets the batch size and turns prefetch off. */
 static int set_batch(leat_config *config, int64_t batch, leat_error *err)
 {
-    char size[32];
-    leat_text(size, sizeof size, "%lld", (long long)batch);
-    const int rc = set(config, err, "pipeline.batch.size", size);
+    char text[64];
+    leat_text(text, sizeof text, "pipeline.batch.size=%lld", (long long)batch);
+    const int rc = leat_config_set_as(config, text, "pipeline.batch.size", err);
     if (rc == LEAT_OK) /* it may have no such stage */
-        (void)set(config, NULL, "pipeline.prefetch.batches", "0");
+        (void)leat_config_set(config, "pipeline.prefetch.batches=0", NULL);
     return rc;
 }
 
@@ -71,13 +63,16 @@ static int in_arm(const struct study *study, int device, int64_t batch, int rc, 
                : rc;
 }
 
-static int open_arm(struct study *study, int device, int64_t batch, size_t n_rounds, leat_arm *arm,
-                    leat_compare_arm *out, leat_error *err)
+/* The i-th size of a device. */
+static int open_arm(struct study *study, int device, size_t i, int64_t batch, int32_t n_rounds,
+                    leat_error *err)
 {
+    leat_arm *const arm = &study->arms[device][i];
+    leat_compare_arm *const out = &study->outs[device][i];
     int rc;
     out->steps = study->options.steps ? study->options.steps : MOST_STEPS;
-    if ((rc = leat_arm_configure(arm, out, (int32_t)n_rounds, study->config, study->devices[device],
-                                 err)) < 0 ||
+    if ((rc = leat_arm_configure(arm, out, n_rounds, study->config, study->devices[device], err)) <
+            0 ||
         (rc = set_batch(arm->config, batch, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
         (rc = leat_arm_warm_step(arm, err)) < 0)
         return in_arm(study, device, batch, rc, err);
@@ -100,7 +95,7 @@ static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_
     leat_crossover_device *out = &study->out->devices[d];
     leat_arm arm = { .n_times = 0 };
     leat_loader *loader = NULL;
-    int rc = leat_arm_configure(&arm, &study->outs[d], 1, study->config, study->devices[d], err);
+    int rc = leat_arm_configure(&arm, &study->outs[d][0], 1, study->config, study->devices[d], err);
     if (rc == LEAT_OK && (rc = leat_arm_open(&arm, err)) == LEAT_OK &&
         (rc = leat_arm_loader_open(&arm, &loader, err)) == LEAT_OK &&
         (rc = leat_arm_first_step(&arm, loader, err)) == LEAT_OK) {
@@ -141,11 +136,10 @@ static int64_t largest(const struct study *study, int64_t n_samples)
 static int open_size(struct study *study, int64_t batch, bool *fits, leat_error *err)
 {
     const bool optional = batch > study->out->batch;
-    const size_t i = study->n_sizes, n_rounds = (size_t)study->options.rounds;
+    const size_t i = study->n_sizes;
     int rc = LEAT_OK;
     for (int d = 0; d < 2 && rc == LEAT_OK && *fits; d++) {
-        rc = open_arm(study, d, batch, n_rounds, &study->arms[d][i],
-                      &study->outs[2 * i + (size_t)d], err);
+        rc = open_arm(study, d, i, batch, study->options.rounds, err);
         *fits = rc == LEAT_OK && (!optional || study->options.largest_batch ||
                                   last_step_ns(&study->arms[d][i]) <= STEP_NS);
     }
@@ -186,7 +180,7 @@ static void report(struct study *study)
 /* Arms of both devices at some sizes, and the time of a step in each round, as in leat_crossover_times. */
 struct runs {
     struct study *study;
-    leat_arm (*arms)[LEAT_CROSSOVER_POINTS]; /* by device and size */
+    size_t first; /* of the sizes, among the arms */
     leat_crossover_times times;
     double *ms;
 };
@@ -195,7 +189,7 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
     const struct runs *const runs = user;
     const size_t d = (size_t)cell % 2, i = (size_t)cell / 2, n = runs->times.n_sizes;
-    leat_arm *const arm = &runs->arms[d][i];
+    leat_arm *const arm = &runs->study->arms[d][runs->first + i];
     const int rc = leat_arm_run_step(arm, round, err);
     if (rc < 0)
         return in_arm(runs->study, (int)d, runs->times.batches[i], rc, err);
@@ -222,7 +216,6 @@ static int run_rounds(struct study *study, leat_error *err)
     if (!study->ms)
         return leat_fail(err, LEAT_E_NOMEM, "times of %zu runs", 2 * n * n_rounds);
     return run_all(&(struct runs){ .study = study,
-                                   .arms = study->arms,
                                    .times = { study->sizes, n, n_rounds, study->ms },
                                    .ms = study->ms },
                    err);
@@ -233,24 +226,21 @@ static int run_rounds(struct study *study, leat_error *err)
 /* Measures one size that may not have been among the others. */
 static int check(struct study *study, int64_t batch, leat_error *err)
 {
+    enum { PLACE = LEAT_CROSSOVER_POINTS };
     leat_crossover_result *out = study->out;
-    leat_arm(*arms)[LEAT_CROSSOVER_POINTS] = calloc(2, sizeof *arms);
-    leat_compare_arm *outs = calloc(2, sizeof *outs);
     double ms[2 * CHECK_ROUNDS];
-    struct runs runs = { study, arms, { &batch, 1, CHECK_ROUNDS, ms }, ms };
-    int rc = arms && outs ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "arms of a check");
+    struct runs runs = { study, PLACE, { &batch, 1, CHECK_ROUNDS, ms }, ms };
+    int rc = LEAT_OK;
     for (int d = 0; d < 2 && rc == LEAT_OK; d++)
-        rc = open_arm(study, d, batch, CHECK_ROUNDS, &arms[d][0], &outs[d], err);
+        rc = open_arm(study, d, PLACE, batch, CHECK_ROUNDS, err);
     if (rc == LEAT_OK && (rc = run_all(&runs, err)) == LEAT_OK) {
         const bool below = (double)batch < out->crossover.value;
         out->checks[out->n_checks++] =
             (leat_crossover_check){ batch, below ? out->faster_below : !out->faster_below,
                                     leat_crossover_faster(&runs.times, 0) };
     }
-    for (int d = 0; arms && d < 2; d++)
-        leat_arm_close(&arms[d][0]);
-    free(arms);
-    free(outs);
+    for (int d = 0; d < 2; d++)
+        leat_arm_close(&study->arms[d][PLACE]);
     return rc;
 }
 
@@ -369,10 +359,8 @@ int leat_crossover(const leat_config *config, const char *const devices[2],
         return rc;
     memset(out, 0, sizeof *out);
     struct study *study = calloc(1, sizeof *study);
-    if (!study || !(study->outs = calloc(2 * LEAT_CROSSOVER_POINTS, sizeof *study->outs))) {
-        free(study);
+    if (!study)
         return leat_fail(err, LEAT_E_NOMEM, "a study of two devices");
-    }
     study->config = config;
     study->devices[0] = devices[0];
     study->devices[1] = devices[1];
@@ -385,7 +373,6 @@ int leat_crossover(const leat_config *config, const char *const devices[2],
     for (int d = 0; d < 2; d++)
         for (size_t i = 0; i < LEAT_CROSSOVER_POINTS; i++)
             leat_arm_close(&study->arms[d][i]);
-    free(study->outs);
     free(study->ms);
     free(study);
     return rc;

@@ -46,6 +46,7 @@ struct doctor {
     leat_trial other;    /* the other kind of prefetch: loader alone */
     leat_trial waitless; /* never waits for results: step alone */
     bool has_other, has_waitless;
+    leat_trial trial; /* of a change, after the rounds */
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
@@ -332,17 +333,17 @@ static double step_ms(const leat_meter *run)
 }
 
 struct verify {
-    struct doctor *doctor;
-    leat_trial trial; /* the job with the change */
+    struct doctor *doctor; /* its trial: the job with the change */
     leat_meter before[VERIFY_ROUNDS];
 };
 
 static int run_verify(void *user, int32_t changed, int32_t round, leat_error *err)
 {
     struct verify *const v = user;
-    leat_arm *const job = &v->doctor->arm;
-    const int32_t last = v->doctor->result->rounds - 1;
-    const int rc = changed ? leat_arm_run(&v->trial.arm, round, err) : leat_arm_run(job, last, err);
+    struct doctor *const d = v->doctor;
+    leat_arm *const job = &d->arm;
+    const int32_t last = d->result->rounds - 1;
+    const int rc = changed ? leat_arm_run(&d->trial.arm, round, err) : leat_arm_run(job, last, err);
     if (!changed)
         v->before[round] = job->runs[last];
     return rc;
@@ -372,25 +373,20 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     const leat_trial_how how = { .change = s, .rounds = VERIFY_ROUNDS };
-    struct verify *const v = calloc(1, sizeof *v);
+    struct verify v = { .doctor = d };
     leat_alternate rounds = { .n_cells = 2,
                               .n_rounds = VERIFY_ROUNDS,
                               .run = run_verify,
                               .enough = report_verified,
-                              .user = v };
+                              .user = &v };
     int rc;
-    if (!v)
-        return leat_fail(err, LEAT_E_NOMEM, "a trial");
-    v->doctor = d;
-    if ((rc = leat_trial_open(&v->trial, &d->arm, &how, err)) == LEAT_OK &&
-        (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK)
-        leat_suggest_blocks_outlast(s, &v->trial.arm);
+    if ((rc = leat_trial_open(&d->trial, &d->arm, &how, err)) == LEAT_OK &&
+        (rc = leat_arm_warm_up(&d->trial.arm, d->options->steps, err)) == LEAT_OK)
+        leat_suggest_blocks_outlast(s, &d->trial.arm);
     if (rc == LEAT_OK && (rc = leat_rounds_run(&rounds, err)) == LEAT_OK) {
         s->cores_taken = rounds.taken;
-        judge(d, v->before, v->trial.arm.runs, s);
+        judge(d, v.before, d->trial.arm.runs, s);
     }
-    leat_trial_close(&v->trial);
-    free(v);
     return rc;
 }
 
@@ -444,14 +440,13 @@ static double span_cost_ns(void)
 /* As if nobody had taken cores: what follows from the rates as they are beside the others. */
 static void diagnose_beside(struct doctor *d)
 {
-    leat_facts *const quiet = malloc(sizeof *quiet);
-    if (!quiet)
-        return;
-    *quiet = d->facts;
-    quiet->taken = quiet->throttled = 0;
-    leat_diagnose(quiet, &d->diagnosis);
+    leat_facts *const f = &d->facts;
+    const double taken = f->taken, throttled = f->throttled;
+    f->taken = f->throttled = 0;
+    leat_diagnose(f, &d->diagnosis);
     d->result->beside = d->diagnosis.verdict;
-    free(quiet);
+    f->taken = taken;
+    f->throttled = throttled;
 }
 
 /* They take the loader's time like others; a masked one trains nothing. */
@@ -477,14 +472,11 @@ static void split_fused(struct doctor *d)
     for (int32_t i = 0; i < d->facts.n_stages; i++)
         any |= d->facts.stages[i].does == LEAT_DOES_DECODE_AND_OPS;
     const bool in_time = d->until_ns - leat_clock_ns() >= d->run_ns;
-    leat_trial *const trial =
-        any && in_time && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
-    if (trial && leat_trial_open(trial, &d->arm, &how, NULL) == LEAT_OK &&
-        leat_arm_run_loader(&trial->arm, 0, NULL) == LEAT_OK)
-        leat_facts_split(&d->facts, &trial->arm.input);
-    if (trial)
-        leat_trial_close(trial);
-    free(trial);
+    if (any && in_time && !leat_arm_has_cache(d->arm.plan) &&
+        leat_trial_open(&d->trial, &d->arm, &how, NULL) == LEAT_OK &&
+        leat_arm_run_loader(&d->trial.arm, 0, NULL) == LEAT_OK)
+        leat_facts_split(&d->facts, &d->trial.arm.input);
+    leat_trial_close(&d->trial);
 }
 
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
@@ -564,6 +556,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     }
     leat_trial_close(&d->other);
     leat_trial_close(&d->waitless);
+    leat_trial_close(&d->trial);
     leat_arm_close(&d->arm);
     free(d);
     out->seconds = (double)(leat_clock_ns() - from) * 1e-9;

@@ -110,33 +110,9 @@ struct study {
     leat_whatif_result *out;
     struct feed feeds[FEEDS];
     size_t n_feeds;
+    leat_compare_arm device; /* of the step on the one that is measured */
     int n_done, n_runs;
 };
-
-/* Copies the config and sets its threads; the caller opens the arm. Close it also after an error. */
-static int open_feed(struct feed *feed, const leat_config *config, int32_t threads,
-                     int32_t n_rounds, leat_error *err)
-{
-    char text[64];
-    feed->threads = threads;
-    feed->out.steps = INT32_MAX;
-    feed->arm.input_only = true;
-    feed->arm.loader_ns = FEED_NS;
-    feed->rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates);
-    if (!feed->rates)
-        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
-    feed->per_cpu = feed->rates + n_rounds;
-    leat_text(text, sizeof text, "engine.threads=%d", threads);
-    const int rc = leat_arm_configure(&feed->arm, &feed->out, n_rounds, config, "cpu", err);
-    return rc < 0 ? rc : leat_config_set(feed->arm.config, text, err);
-}
-
-static void close_feed(struct feed *feed)
-{
-    leat_arm_close(&feed->arm);
-    free(feed->rates);
-    memset(feed, 0, sizeof *feed);
-}
 
 static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
 {
@@ -174,17 +150,31 @@ static const struct {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
+/* Copies the config and sets its threads; the caller opens the arm. drop_last_feed() closes it, also after an error. */
 static int add_feed(struct study *study, int32_t threads, int trial, struct feed **out,
                     leat_error *err)
 {
-    *out = &study->feeds[study->n_feeds++];
-    (*out)->trial = trial;
-    return open_feed(*out, study->config, threads, study->options.rounds, err);
+    struct feed *const feed = *out = &study->feeds[study->n_feeds++];
+    const int32_t n_rounds = study->options.rounds;
+    char text[64];
+    *feed = (struct feed){ .threads = threads,
+                           .trial = trial,
+                           .arm = { .input_only = true, .loader_ns = FEED_NS },
+                           .out = { .steps = INT32_MAX },
+                           .rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates) };
+    if (!feed->rates)
+        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
+    feed->per_cpu = feed->rates + n_rounds;
+    leat_text(text, sizeof text, "engine.threads=%d", threads);
+    const int rc = leat_arm_configure(&feed->arm, &feed->out, n_rounds, study->config, "cpu", err);
+    return rc < 0 ? rc : leat_config_set(feed->arm.config, text, err);
 }
 
 static void drop_last_feed(struct study *study)
 {
-    close_feed(&study->feeds[--study->n_feeds]);
+    struct feed *const feed = &study->feeds[--study->n_feeds];
+    leat_arm_close(&feed->arm);
+    free(feed->rates);
 }
 
 static int add_threads(struct study *study, int32_t threads, leat_error *err)
@@ -333,12 +323,10 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
 static int measure_device(struct study *study, const char *name, double *step, double *copy,
                           int32_t *simulated, leat_error *err)
 {
-    leat_compare_arm *out = calloc(1, sizeof *out);
+    leat_compare_arm *const out = &study->device;
     leat_arm arm = { .n_times = 0 };
-    int rc = out ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "an arm");
-    if (rc < 0)
-        return rc;
-    out->steps = MOST_STEPS;
+    int rc;
+    *out = (leat_compare_arm){ .steps = MOST_STEPS };
     if ((rc = leat_arm_configure(&arm, out, STEP_ROUNDS, study->config, name, err)) == LEAT_OK &&
         (rc = leat_arm_open(&arm, err)) == LEAT_OK)
         rc = out->on_host
@@ -348,7 +336,6 @@ static int measure_device(struct study *study, const char *name, double *step, d
                  : measure_arm(&arm, step, copy, err);
     *simulated = out->simulated;
     leat_arm_close(&arm);
-    free(out);
     report(study);
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", name) : LEAT_OK;
 }
@@ -384,21 +371,15 @@ static leat_estimate median_of(const struct study *study, const double *rates)
     return leat_bootstrap_median(rates, (size_t)study->options.rounds);
 }
 
-/* Rates of the unchanged config, in order of the number of threads. */
+/* Rates of the unchanged config. */
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
         const struct feed *feed = &study->feeds[i];
-        size_t at = rates->n;
         if (feed->trial >= 0)
             continue;
-        for (; at && rates->threads[at - 1] > feed->threads; at--) {
-            rates->threads[at] = rates->threads[at - 1];
-            rates->rates[at] = rates->rates[at - 1];
-        }
-        rates->threads[at] = feed->threads;
-        rates->rates[at] = median_of(study, feed->rates);
-        rates->n++;
+        rates->threads[rates->n] = feed->threads;
+        rates->rates[rates->n++] = median_of(study, feed->rates);
     }
 }
 
