@@ -224,10 +224,8 @@ static int compare_devices(const leat_call *call, const leat_config *config, lea
 
 static void show_progress(void *user, int done, int total, const char *what)
 {
-    leat_progress *progress = user;
     (void)what;
-    progress->total = (uint64_t)total;
-    leat_progress_show(progress, (uint64_t)done);
+    leat_progress_count(user, done, total);
 }
 
 static int report(const struct doctor_options *o, const leat_doctor_job *job,

@@ -180,6 +180,20 @@ static void add_placed(const leat_arm *arm, leat_facts *out)
              alike && name_of(on) < 13 ? name_of(on) : 13, on);
 }
 
+void leat_facts_rates(const leat_compare_arm *result, leat_facts *out)
+{
+    out->run = result->samples_per_s;
+    out->loader = result->loader;
+    out->step = result->step;
+    out->of_loader = result->of_loader;
+    out->of_step = result->of_step;
+    out->loader_of_step = result->loader_of_step;
+    out->step_busy = result->step_busy;
+    out->placement_ns = result->placement_ns;
+    out->meter = result->meter;
+    out->copying = result->copying;
+}
+
 void leat_facts_of(const leat_arm *arm, leat_facts *out)
 {
     const leat_compare_arm *result = arm->out;
@@ -191,16 +205,6 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .pageable = arm->pageable,
         .sync_every = arm->sync_every,
         .rows = per(result->meter.samples_per_s * (double)result->meter.wall_ns * 1e-9, steps),
-        .run = result->samples_per_s,
-        .loader = result->loader,
-        .step = result->step,
-        .of_loader = result->of_loader,
-        .of_step = result->of_step,
-        .loader_of_step = result->loader_of_step,
-        .step_busy = result->step_busy,
-        .placement_ns = result->placement_ns,
-        .meter = result->meter,
-        .copying = result->copying,
         .run_cores = per((double)run->cpu_ns, (double)run->wall_ns),
         .loader_cores = per((double)loader->cpu_ns, (double)loader->wall_ns),
         .loader_cpu_ns = per((double)loader->cpu_ns, (double)loader->rows),
@@ -213,6 +217,7 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .gap_ns = arm->input.gap_ns,
         .n_gaps = arm->input.n_gaps,
     };
+    leat_facts_rates(result, out);
     add_stages(&arm->input, out);
     add_work(&arm->input, loader, out);
     add_placed(arm, out);

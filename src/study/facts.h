@@ -76,6 +76,9 @@ static inline double leat_facts_take(double *from, double wanted)
 /* The stage that takes longest; NULL: none is known. */
 const leat_stage_fact *leat_facts_slowest(const leat_facts *facts);
 
+/* Fills the rates and the meter from the figures of an arm. */
+void leat_facts_rates(const leat_compare_arm *result, leat_facts *out);
+
 /* Fills the facts from an arm after its rounds were concluded. */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);
 

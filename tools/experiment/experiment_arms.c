@@ -48,9 +48,7 @@ int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err)
         rc = add_steps(run, run->devices[i].name, err);
     for (int32_t i = 0; i < run->n_devices && rc == LEAT_OK; i++)
         if (run->devices[i].kind != LEAT_ON_CPU)
-            leat_sweep_say_crossing(run, "Steps of this MLP",
-                                    leat_sweep_series(run, run->devices[i].name, "step"),
-                                    leat_sweep_series(run, "cpu", "step"));
+            leat_sweep_say_crossing(run, "Steps of this MLP", run->devices[i].name, "step", "step");
     return rc;
 }
 

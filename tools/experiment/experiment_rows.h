@@ -116,7 +116,7 @@ void leat_experiment_finding(leat_experiment_run *run, int32_t holds, const char
 leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n, const char *device,
                                         bool simulated, const char *x_unit, leat_error *err);
 /* Of a sweep, with as many repeats as the run says, or these, where it does not. */
-leat_experiment_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
+leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
                                                  int32_t full);
 
 /* --- its pieces --------------------------------------------------------------------------------- */
@@ -166,15 +166,12 @@ int leat_experiment_resident(leat_experiment_run *run, leat_error *err);
 
 /* --- curves --------------------------------------------------------- */
 
-/* The series of that device and line; NULL: it was left out. */
-const leat_series *leat_sweep_series(const leat_experiment_run *run, const char *device,
-                                     const char *line);
 /* leat_experiment_ratio() of two points; all 0 if one is NULL. */
 leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b);
 
-/* Adds a finding that tells from which x on `device`'s line is faster than the line of the CPU. */
-void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const leat_series *device,
-                             const leat_series *cpu);
+/* Adds a finding that tells from which x on a line of a device is faster than one of the CPU, if both were measured. */
+void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const char *device,
+                             const char *line, const char *cpu_line);
 
 /* --- what a run shows --- */
 

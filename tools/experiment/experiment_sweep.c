@@ -91,8 +91,7 @@ static int measure(void *user, int32_t series, int32_t point, double *y, leat_er
 /* --- lines --------------------------------------------------------------------------------------- */
 
 /* Opens the device and runs its smallest work. LEAT_E_UNSUPPORTED: the device has no such kernel. */
-static int try_line(struct sweep *sweep, const struct line *line, const char *name,
-                    leat_error *err)
+static int try_line(struct sweep *sweep, const struct line *line, const char *name, leat_error *err)
 {
     struct curve *curve = &sweep->curves[sweep->n];
     const leat_work_options o = options_of(line, line->xs[0]);
@@ -149,7 +148,7 @@ static int add_series(struct sweep *sweep, const struct curve *curve, const char
 /* Measures all lines (name NULL ends the list) on the devices of the run, and appends their series, y in ms.
  * A line that a device cannot run is left out, with a note. */
 static int sweep_lines(leat_experiment_run *run, const struct line *lines, const char *x_unit,
-                     leat_error *err)
+                       leat_error *err)
 {
     struct sweep sweep = { .run = run };
     const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_REPEATS, REPEATS);
@@ -169,8 +168,9 @@ static int sweep_lines(leat_experiment_run *run, const struct line *lines, const
 
 /* --- what the curves say ------------------------------------------------------------------------- */
 
-const leat_series *leat_sweep_series(const leat_experiment_run *run, const char *device,
-                                     const char *line)
+/* The series of that device and line; NULL: it was left out. */
+static const leat_series *series_of(const leat_experiment_run *run, const char *device,
+                                    const char *line)
 {
     char name[sizeof run->series->name];
     snprintf(name, sizeof name, "%.60s: %.32s", device, line);
@@ -203,9 +203,11 @@ static const char *x_text(double x, char text[32])
     return text;
 }
 
-void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const leat_series *device,
-                             const leat_series *cpu)
+void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const char *name,
+                             const char *line, const char *cpu_line)
 {
+    const leat_series *const device = series_of(run, name, line);
+    const leat_series *const cpu = series_of(run, "cpu", cpu_line);
     leat_crossing at;
     char x[32], low[32], high[48] = "never";
     if (!device || !cpu || leat_crossing_find(device, cpu, &at, NULL) < 0)
@@ -282,12 +284,12 @@ static const leat_point *last_point(const leat_series *series)
 static int add_raised(leat_experiment_run *run, const char *device, const char *line,
                       const char *name, double ms, leat_error *err)
 {
-    if (!leat_sweep_series(run, device, line))
+    if (!series_of(run, device, line))
         return LEAT_OK;
     leat_series *const raised = leat_experiment_add_series(run, 1, device, false, "", err);
     if (!raised)
         return LEAT_E_NOMEM;
-    *raised = *leat_sweep_series(run, device, line);
+    *raised = *series_of(run, device, line);
     snprintf(raised->name, sizeof raised->name, "%.60s: %.32s", device, name);
     for (int32_t i = 0; i < raised->n_points; i++) {
         raised->points[i].y += ms;
@@ -320,13 +322,11 @@ static int add_one_time(leat_experiment_run *run, leat_error *err)
 
 static void say_matmul(leat_experiment_run *run, const char *device)
 {
-    const leat_series *const cpu = leat_sweep_series(run, "cpu", "kernel");
-    leat_sweep_say_crossing(run, "Kernel alone", leat_sweep_series(run, device, "kernel"), cpu);
-    leat_sweep_say_crossing(run, "With copies", leat_sweep_series(run, device, "with copies"), cpu);
+    static const char first[] = "with copies, first time";
+    leat_sweep_say_crossing(run, "Kernel alone", device, "kernel", "kernel");
+    leat_sweep_say_crossing(run, "With copies", device, "with copies", "kernel");
     if (!is_simulated(run, device))
-        leat_sweep_say_crossing(run, "With copies and one-time cost",
-                                leat_sweep_series(run, device, "with copies, first time"),
-                                leat_sweep_series(run, "cpu", "with copies, first time"));
+        leat_sweep_say_crossing(run, "With copies and one-time cost", device, first, first);
 }
 
 int leat_experiment_matmul(leat_experiment_run *run, leat_error *err)
@@ -351,12 +351,9 @@ int leat_experiment_matmul(leat_experiment_run *run, leat_error *err)
 
 static void say_add(leat_experiment_run *run, const char *device)
 {
-    const leat_series *const cpu = leat_sweep_series(run, "cpu", "kernel");
-    leat_sweep_say_crossing(run, "Kernel alone", leat_sweep_series(run, device, "kernel"), cpu);
-    leat_sweep_say_crossing(run, "With pinned copies",
-                            leat_sweep_series(run, device, "pinned copies"), cpu);
-    leat_sweep_say_crossing(run, "With pageable copies",
-                            leat_sweep_series(run, device, "pageable copies"), cpu);
+    leat_sweep_say_crossing(run, "Kernel alone", device, "kernel", "kernel");
+    leat_sweep_say_crossing(run, "With pinned copies", device, "pinned copies", "kernel");
+    leat_sweep_say_crossing(run, "With pageable copies", device, "pageable copies", "kernel");
 }
 
 int leat_experiment_elementwise(leat_experiment_run *run, leat_error *err)
@@ -402,8 +399,8 @@ static void say_half(leat_experiment_run *run, const leat_series *series)
 
 static void say_copies(leat_experiment_run *run, const char *device)
 {
-    const leat_series *const pinned = leat_sweep_series(run, device, "pinned");
-    const leat_series *const pageable = leat_sweep_series(run, device, "pageable");
+    const leat_series *const pinned = series_of(run, device, "pinned");
+    const leat_series *const pageable = series_of(run, device, "pageable");
     if (!pinned || !pageable)
         return;
     say_half(run, pinned);
@@ -426,7 +423,7 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
         { 0 },
     };
     const int rc = sweep_lines(run, lines, "bytes", err);
-    const leat_series *const cpu = leat_sweep_series(run, "cpu", "memcpy");
+    const leat_series *const cpu = series_of(run, "cpu", "memcpy");
     if (rc == LEAT_OK && cpu)
         say_half(run, cpu);
     if (rc == LEAT_OK)
@@ -442,18 +439,16 @@ static const double most_launches = 512;
 static void say_launches(leat_experiment_run *run, const char *device)
 {
     char graph[160];
-    const leat_series *const parts = leat_sweep_series(run, device, "the same work in parts");
+    const leat_series *const parts = series_of(run, device, "the same work in parts");
     snprintf(graph, sizeof graph, "%s {launch_ns: 1000}", device);
     say_ratio(run, "A product of 10 x 10 costs the same as an addition, among many", device,
-              last_point(leat_sweep_series(run, device, "10 x 10 products")),
-              last_point(leat_sweep_series(run, device, "10 x 10 additions")), 0.9, 1.1);
+              last_point(series_of(run, device, "10 x 10 products")),
+              last_point(series_of(run, device, "10 x 10 additions")), 0.9, 1.1);
     say_ratio(run, "512 launches take at least 10 times as long as one, for the same work", device,
               point_at(parts, most_launches), point_at(parts, 1), 10, 0);
-    say_ratio(
-        run, "Launches of 1 us instead of 4 us make 512 of them at least 1.5 times as fast", device,
-        point_at(parts, most_launches),
-        point_at(leat_sweep_series(run, graph, "the same work in parts"), most_launches),
-        1.5, 0);
+    say_ratio(run, "Launches of 1 us instead of 4 us make 512 of them at least 1.5 times as fast",
+              device, point_at(parts, most_launches),
+              point_at(series_of(run, graph, "the same work in parts"), most_launches), 1.5, 0);
 }
 
 int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
@@ -472,8 +467,8 @@ int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
     };
     const struct line cut[] = {
         { "the same work in parts", LEAT_ON_ALL, NULL, large, BY_PARTS, parts, false },
-        { "the same work in parts", LEAT_ON_SIM, " {launch_ns: 1000}", large, BY_PARTS,
-          parts, false },
+        { "the same work in parts", LEAT_ON_SIM, " {launch_ns: 1000}", large, BY_PARTS, parts,
+          false },
         { 0 },
     };
     int rc = sweep_lines(run, many, "operations", err);
@@ -482,8 +477,8 @@ int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
     if (rc < 0)
         return rc;
     say_ratio(run, "A product of 10 x 10 costs more than an addition", "cpu",
-              last_point(leat_sweep_series(run, "cpu", "10 x 10 products")),
-              last_point(leat_sweep_series(run, "cpu", "10 x 10 additions")), 1.1, 0);
+              last_point(series_of(run, "cpu", "10 x 10 products")),
+              last_point(series_of(run, "cpu", "10 x 10 additions")), 1.1, 0);
     each_device(run, say_launches);
     return LEAT_OK;
 }
@@ -494,8 +489,8 @@ static const char layers[] = "8 products of 256 x 256", sums[] = "8 additions of
 
 static void say_crossings(leat_experiment_run *run, const char *device)
 {
-    const leat_series *const products = leat_sweep_series(run, device, layers);
-    const leat_series *const additions = leat_sweep_series(run, device, sums);
+    const leat_series *const products = series_of(run, device, layers);
+    const leat_series *const additions = series_of(run, device, sums);
     say_ratio(run, "One of 8 products on the CPU makes the step slower", device,
               point_at(products, 1), point_at(products, 0), 1.1, 0);
     say_ratio(run, "So does one of 8 additions, which costs the CPU next to nothing", device,

@@ -299,7 +299,7 @@ static int choose_feeds(struct study *study, leat_error *err)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *err)
+static int measure_arm(leat_arm *arm, leat_whatif_row *row, leat_error *err)
 {
     int64_t ns[STEP_ROUNDS];
     int rc = leat_arm_warm_step(arm, err);
@@ -313,15 +313,16 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     const leat_meter *any =
         &arm->step[0]; /* all steps are on one batch, which may be a short one */
     const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
-    *step = rows * 1e9 / fmax(leat_median_of(ns, STEP_ROUNDS), 1);
-    *copy = arm->loader[0].exposed_copy > 0
-                ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
-                : (double)INFINITY;
+    row->step = rows * 1e9 / fmax(leat_median_of(ns, STEP_ROUNDS), 1);
+    row->copy = arm->loader[0].exposed_copy > 0
+                    ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
+                    : (double)INFINITY;
     return LEAT_OK;
 }
 
-static int measure_device(struct study *study, const char *name, double *step, double *copy,
-                          int32_t *simulated, leat_error *err)
+/* Fills what all rows of a device have in common. */
+static int measure_device(struct study *study, const char *name, leat_whatif_row *row,
+                          leat_error *err)
 {
     leat_compare_arm *const out = &study->device;
     leat_arm arm = { .n_times = 0 };
@@ -333,8 +334,9 @@ static int measure_device(struct study *study, const char *name, double *step, d
                  ? leat_fail(err, LEAT_E_ARGUMENT,
                              "its steps take the cores of the workers, so that these rates "
                              "say nothing; `leat compare` measures both together")
-                 : measure_arm(&arm, step, copy, err);
-    *simulated = out->simulated;
+                 : measure_arm(&arm, row, err);
+    snprintf(row->device, sizeof row->device, "%s", name);
+    row->simulated = out->simulated;
     leat_arm_close(&arm);
     report(study);
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", name) : LEAT_OK;
@@ -344,20 +346,14 @@ static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_e
 {
     leat_whatif_result *out = study->out;
     for (size_t d = 0; d < study->options.n_devices; d++) {
-        double step = 0, copy = 0;
-        int32_t simulated = 0;
-        const char *name = study->options.devices[d];
-        const int rc = measure_device(study, name, &step, &copy, &simulated, err);
+        leat_whatif_row row = { .step = 0 };
+        const int rc = measure_device(study, study->options.devices[d], &row, err);
         if (rc < 0)
             return rc;
         for (size_t t = 0; t < study->options.n_threads; t++) {
-            leat_whatif_row *row = &out->rows[out->n_rows++];
-            *row = (leat_whatif_row){ .simulated = simulated,
-                                      .threads = study->options.threads[t],
-                                      .step = step,
-                                      .copy = copy };
-            snprintf(row->device, sizeof row->device, "%s", name);
-            leat_whatif_fill(rates, out->bytes_per_sample, row);
+            row.threads = study->options.threads[t];
+            leat_whatif_fill(rates, out->bytes_per_sample, &row);
+            out->rows[out->n_rows++] = row;
         }
     }
     return LEAT_OK;
