@@ -143,7 +143,8 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
         rc = leat_json_write(json_incref(json), o->json, err);
     json_decref(json);
     free(path);
-    leat_experiment_run_fini(run);
+    free(run->arms);
+    free(run->series);
     free(run);
     return rc;
 }

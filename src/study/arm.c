@@ -466,13 +466,6 @@ static int warm_steps(leat_arm *arm, leat_loader *loader, size_t *warm, leat_err
     return rc;
 }
 
-static int64_t between_ends(const leat_arm *arm, size_t first, size_t last)
-{
-    return first < last && last < arm->n_times
-               ? arm->times[last].compute_end_ns - arm->times[first].compute_end_ns
-               : 0;
-}
-
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -487,7 +480,8 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     if (rc < 0)
         return rc;
     /* If the run never became steady, its warm-up cannot be told from the rest. */
-    arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
+    if (warm > 1 && warm < arm->n_times)
+        arm->once.warm_ns = arm->times[warm - 1].compute_end_ns - arm->times[0].compute_end_ns;
     arm->out->warmup_steps = (int32_t)warm;
     const int32_t chosen = choose_steps(arm, warm);
     arm->out->steps = steps ? steps : chosen;

@@ -17,16 +17,12 @@ enum {
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };
 
-static int64_t cpu_now(void)
+leat_arm_use leat_arm_use_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-leat_arm_use leat_arm_use_now(void)
-{
-    return (leat_arm_use){ .cpu_ns = cpu_now(), .wall_ns = leat_clock_ns() };
+    return (leat_arm_use){ .cpu_ns = now.tv_sec * 1000000000LL + now.tv_nsec,
+                           .wall_ns = leat_clock_ns() };
 }
 
 void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows)

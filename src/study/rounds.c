@@ -127,8 +127,13 @@ bool leat_rounds_settled(const leat_meter *run, const leat_meter *base, size_t n
     return value.high - value.low <= 2 * APART * scale;
 }
 
-static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm *out)
+void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
+                          leat_compare_arm *out)
 {
+    out->meter = pool(rounds->run, n);
+    out->idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
+    out->samples_per_s = rate(rounds->run, n);
+    out->speedup = ratio(rounds->run, base, n);
     out->loader = rate(rounds->loader, n);
     out->step = rate(rounds->step, n);
     out->of_loader = ratio(rounds->run, rounds->loader, n);
@@ -138,14 +143,4 @@ static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm
     const leat_meter step = pool(rounds->step, n);
     out->step_busy = step.busy;
     out->placement_ns = step.elsewhere_ns + step.crossing_ns;
-}
-
-void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
-                          leat_compare_arm *out)
-{
-    out->meter = pool(rounds->run, n);
-    out->idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
-    out->samples_per_s = rate(rounds->run, n);
-    out->speedup = ratio(rounds->run, base, n);
-    conclude_alone(rounds, n, out);
 }

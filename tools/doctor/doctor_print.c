@@ -328,17 +328,18 @@ static bool left_out(const leat_doctor_result *r)
 /* Changes that apply, but could not be measured. */
 static void print_left_out(FILE *to, const leat_doctor_result *r)
 {
-    char line[160] = "left out: ";
-    if (r->n_no_memory)
-        leat_files_append(line, sizeof line, "%d that did not fit in memory%s", r->n_no_memory,
-                          r->n_not_filled || r->n_no_time ? ", " : "");
-    if (r->n_not_filled)
-        leat_files_append(line, sizeof line, "%d whose cache was not filled in 5 s%s",
-                          r->n_not_filled, r->n_no_time ? ", " : "");
-    if (r->n_no_time)
-        leat_files_append(line, sizeof line, "%d for which there was no time (--seconds)",
-                          r->n_no_time);
-    leat_terminal_put(to, 2, 4, "%s", line);
+    const struct {
+        int32_t n;
+        const char *why;
+    } parts[] = { { r->n_no_memory, "that did not fit in memory" },
+                  { r->n_not_filled, "whose cache was not filled in 5 s" },
+                  { r->n_no_time, "for which there was no time (--seconds)" } };
+    char line[160] = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].n)
+            leat_files_append(line, sizeof line, "%s%d %s", *line ? ", " : "", parts[i].n,
+                              parts[i].why);
+    leat_terminal_put(to, 2, 4, "left out: %s", line);
 }
 
 static void print_no_suggestion(FILE *to, const leat_doctor_result *r)

@@ -81,7 +81,7 @@ struct leat_experiment_run {
     int32_t n_devices;
     void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
-    /* results */
+    /* results; free() arms and series */
     leat_compare_arm *arms; /* with the part's label and the device at the start of the name */
     int32_t n_arms;
     leat_series *series;
@@ -104,8 +104,6 @@ const char *leat_experiment_config_text(const char *name);
 /* Makes data, runs parts and function, checks claims. Returns LEAT_OK or the first error; the results so far
  * stay in the run. */
 int leat_experiment_run_all(leat_experiment_run *run, leat_error *err);
-/* Frees the results. */
-void leat_experiment_run_fini(leat_experiment_run *run);
 
 /* Adds a note, or a finding; too many are dropped. holds as in leat_finding. */
 void leat_experiment_note(leat_experiment_run *run, const char *format, ...) LEAT_PRINTF(2, 3);

@@ -379,9 +379,3 @@ int leat_experiment_run_all(leat_experiment_run *run, leat_error *err)
     run->seconds = (double)(leat_host_now_ns() - start_ns) * 1e-9;
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", experiment->name) : rc;
 }
-
-void leat_experiment_run_fini(leat_experiment_run *run)
-{
-    free(run->arms);
-    free(run->series);
-}

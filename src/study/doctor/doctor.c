@@ -43,10 +43,9 @@ struct doctor {
     leat_doctor_result *result;
     leat_compare_arm out;
     leat_arm arm;
-    leat_trial other;    /* the other kind of prefetch: loader alone */
-    leat_trial waitless; /* never waits for results: step alone */
-    bool has_other, has_waitless;
-    leat_trial trial; /* of a change, after the rounds */
+    leat_trial other;    /* the other kind of prefetch: loader alone; without a plan: left out */
+    leat_trial waitless; /* never waits for results: step alone; the same */
+    leat_trial trial;    /* of a change, after the rounds */
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
@@ -70,7 +69,7 @@ static void report(struct doctor *d, const char *what)
 
 /* A variant that the config does not allow is left out. */
 static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
-                        bool *has, leat_error *err)
+                        leat_error *err)
 {
     const bool is_other = trial == &d->other;
     const int64_t part = (d->until_ns - d->from_ns) / REFILL_PART;
@@ -80,10 +79,9 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
                                  .input_only = is_other,
                                  .fill_ns = part < LEAT_ARM_REFILL_NS ? part : 0,
                                  .step_only = !is_other,
-                                 .beside = d->has_other ? &d->other.arm : NULL };
+                                 .beside = d->other.arm.plan ? &d->other.arm : NULL };
     leat_error why = { 0 };
     const int rc = leat_trial_open(trial, &d->arm, &how, &why);
-    *has = rc == LEAT_OK;
     if (rc == LEAT_OK)
         return LEAT_OK;
     leat_trial_close(trial);
@@ -116,10 +114,10 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
     leat_doctor_suggestion change = { .n_set = 0 };
     leat_suggest_prefetch(d->arm.plan, leat_plan_get_info(d->arm.plan)->prefetch > 0 ? 0 : 2,
                           &change);
-    rc = open_variant(d, &d->other, &change, &d->has_other, err);
+    rc = open_variant(d, &d->other, &change, err);
     change = (leat_doctor_suggestion){ .n_set = 1, .set = { "train.sync_every=0" } };
     if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host && !d->arm.step_ns)
-        rc = open_variant(d, &d->waitless, &change, &d->has_waitless, err);
+        rc = open_variant(d, &d->waitless, &change, err);
     return rc;
 }
 
@@ -127,28 +125,24 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
 
 enum { PART_LOADER, PART_RUN, PART_STEP, PART_OTHER, PART_WAITLESS, N_PARTS };
 
-static int run_job(struct doctor *d, int32_t round, leat_error *err)
-{
-    const int64_t from = leat_clock_ns();
-    const int rc = leat_arm_run(&d->arm, round, err);
-    d->run_ns = leat_clock_ns() - from;
-    return rc;
-}
-
 static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 {
     struct doctor *const d = user;
+    const int64_t from = leat_clock_ns();
+    int rc;
     switch (part) {
     case PART_LOADER:
         return leat_arm_run_loader(&d->arm, round, err);
     case PART_RUN:
-        return run_job(d, round, err);
+        rc = leat_arm_run(&d->arm, round, err);
+        d->run_ns = leat_clock_ns() - from;
+        return rc;
     case PART_STEP:
         return leat_arm_run_step(&d->arm, round, err);
     case PART_OTHER:
-        return d->has_other ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
+        return d->other.arm.plan ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
     default:
-        return d->has_waitless ? leat_arm_run_step(&d->waitless.arm, round, err) : LEAT_OK;
+        return d->waitless.arm.plan ? leat_arm_run_step(&d->waitless.arm, round, err) : LEAT_OK;
     }
 }
 
@@ -191,14 +185,6 @@ static const leat_compare_arm *conclude(const struct doctor *d, leat_trial *tria
     return &trial->result;
 }
 
-static double ms_total(const leat_doctor_result *result)
-{
-    double ms = 0;
-    for (int32_t i = 0; i < result->n_one_time; i++)
-        ms += result->one_time[i].ms;
-    return ms;
-}
-
 static void gather(struct doctor *d)
 {
     leat_facts *f = &d->facts;
@@ -210,18 +196,17 @@ static void gather(struct doctor *d)
     f->cores = d->rounds.cores;
     f->taken = d->rounds.taken;
     f->throttled = d->rounds.throttled / f->cores;
-    leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
-    f->one_time_ns = ms_total(d->result) * 1e6;
+    f->one_time_ns = leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result) * 1e6;
     if (n_batches > 0 && d->arm.trainer)
         f->steps_of_job = (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs);
     d->epoch_ns = f->run.value > 0 ? (double)n_batches * f->rows / f->run.value * 1e9 : 0;
-    if (d->has_waitless) {
+    if (d->waitless.arm.plan) {
         const leat_compare_arm *const never = conclude(d, &d->waitless, d->waitless.arm.step);
         f->step_free = never->step.value;
         f->step_busy = never->step_busy;
     }
     d->loaders = (leat_doctor_loaders){ .ahead = f->loader };
-    if (d->has_other)
+    if (d->other.arm.plan)
         d->loaders.alone = conclude(d, &d->other, d->other.arm.loader)->loader;
     d->result->no_prefetch = leat_plan_get_info(d->arm.plan)->prefetch == 0;
     if (d->result->no_prefetch) {

@@ -312,8 +312,8 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     leat_verdict_sentence(&d->verdict, out->sentence, sizeof out->sentence);
 }
 
-void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,
-                            leat_doctor_result *out)
+double leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,
+                              leat_doctor_result *out)
 {
     const double step = leat_facts_ns(f, f->run.value);
     const struct {
@@ -330,10 +330,14 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
         { "fill cache", (double)once->fill_ns },
     };
     const size_t n = sizeof costs / sizeof *costs - (once->fill_ns == 0);
-    for (size_t i = 0; i < n; i++)
-        out->one_time[out->n_one_time++] =
-            (leat_doctor_cost){ costs[i].name, costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0 };
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double ms = costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0;
+        out->one_time[out->n_one_time++] = (leat_doctor_cost){ costs[i].name, ms };
+        sum += ms;
+    }
     out->warmup_steps = warmup_steps;
+    return sum;
 }
 
 /* --- the probe --------------------------------------------------------------------------------- */
