@@ -269,6 +269,7 @@ static void say(leat_crossover_result *out)
 {
     char a[96], b[96], to[48] = "any larger one";
     const bool simulated = out->devices[0].simulated || out->devices[1].simulated;
+    const char *const note = simulated ? " (simulated in part)" : "";
     const int below = out->faster_below;
     const int32_t n = out->devices[0].n_points;
     const int64_t first = out->devices[0].points[0].batch;
@@ -285,12 +286,11 @@ static void say(leat_crossover_result *out)
     else if (below >= 0)
         leat_text(out->sentence, sizeof out->sentence,
                   "%s is the faster device from batch %lld to %lld, all that were measured%s",
-                  name_of(&out->devices[below], a), (long long)first, (long long)last,
-                  simulated ? " (simulated in part)" : "");
+                  name_of(&out->devices[below], a), (long long)first, (long long)last, note);
     else
         leat_text(out->sentence, sizeof out->sentence,
                   "neither device is faster beyond noise from batch %lld to %lld%s",
-                  (long long)first, (long long)last, simulated ? " (simulated in part)" : "");
+                  (long long)first, (long long)last, note);
 }
 
 static void conclude(struct study *study)

@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "leat/config.h"
-#include "leat/crossover.h"
 #include "leat/doctor.h"
 #include "print/json.h"
 
@@ -34,10 +33,6 @@ void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const 
                               const leat_doctor_diff *diffs);
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
                                 const leat_doctor_diff *diffs);
-
-/* The same of two devices (--devices). */
-void leat_crossover_print(const leat_crossover_result *result);
-json_t *leat_crossover_json(const leat_crossover_result *result, const char *path);
 
 /* In short: its title, the gain, and what to write if that is one value. */
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *result, int32_t number);

@@ -30,6 +30,7 @@ struct row {
     /* Adds values to set; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
     const char *set_to;  /* in place of set: "path=value" */
+    int64_t ahead;       /* in place of set: keep so many times the batches ready */
     const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
 };
 
@@ -185,24 +186,6 @@ static bool uneven_or_shared(const leat_suggest_about *about)
 {
     return uneven(about) || (about->prefetch > 0 && about->prefetch < MOST_AHEAD &&
                              is(about, LEAT_VERDICT_SHARED_CORES));
-}
-
-static void set_prefetch_times(const leat_suggest_about *about, int64_t times,
-                               leat_doctor_suggestion *out)
-{
-    const int64_t n = times * about->prefetch;
-    leat_suggest_add(out, "pipeline.prefetch.batches=%lld",
-                     (long long)(n < MOST_AHEAD ? n : MOST_AHEAD));
-}
-
-static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    set_prefetch_times(about, 4, out);
-}
-
-static void set_many_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    set_prefetch_times(about, 12, out);
 }
 
 static bool idle_cores(const leat_suggest_about *about)
@@ -364,7 +347,7 @@ static const struct row rows[] = {
       "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
       .set = set_cache_size },
     { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
-      .set = set_many_prefetch },
+      .ahead = 12 },
     { "Decode once", "", decodes, .set = set_cache },
     { "Copy bytes, and let the device make floats of them",
       "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
@@ -387,7 +370,7 @@ static const struct row rows[] = {
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
       waiting_workers, .set = set_many_workers },
     { "Keep more batches ready", "a reserve covers batches that come late", uneven_or_shared,
-      .set = set_more_prefetch },
+      .ahead = 4 },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
       direct_reads, .set_to = "engine.io=buffered" },
@@ -540,11 +523,15 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
 {
     leat_doctor_suggestion s = { .n_set = 0 };
     leat_error why = { 0 };
+    const int64_t n_ahead = row->ahead * about->prefetch;
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
     snprintf(s.differs, sizeof s.differs, "%s", row->differs ? row->differs : "");
     if (row->set)
         row->set(about, &s);
+    else if (row->ahead)
+        leat_suggest_add(&s, "pipeline.prefetch.batches=%lld",
+                         (long long)(n_ahead < MOST_AHEAD ? n_ahead : MOST_AHEAD));
     else
         leat_suggest_add(&s, "%s", row->set_to);
     if (is_set(about, &s) || (about->arm->step_ns && changes_step(&s)) ||
