@@ -5,7 +5,11 @@
  * DESIGN: an arm is one device at one batch size, with a plan of its own without prefetch, so that no worker
  * runs while a step is measured. Sizes are a factor of four apart, around the size of the config, and grow
  * until a step takes too long. All arms alternate, as in a comparison. Opening and the first step are
- * measured before, once per device. */
+ * measured before, once per device.
+ *
+ * The step time is not linear in the batch size: launches and the shortest kernel make it flat for small batches. So
+ * the lines go only through the sizes around the place where the order of the devices changes, two on either side. If
+ * these lines do not cross there, they go through the nearest two. */
 #include "leat/crossover.h"
 
 #include <math.h>
@@ -15,7 +19,6 @@
 
 #include "arm.h"
 #include "base/text.h"
-#include "crossover_fit.h"
 #include "median_bootstrap.h"
 #include "rounds.h"
 
@@ -27,8 +30,230 @@ enum {
     FACTOR = 4,
     MOST_STEPS = 2000,
     LARGEST = 4096,
+    BESIDE = 1,  /* sizes on either side of the nearest two */
+    PASSES = 12, /* of a fit, each with less weight for points far off */
 };
 static const int64_t STEP_NS = 200000000; /* longest step at sizes above that of the config */
+
+/* --- lines ------------------------------------------------------------------------------------- */
+
+struct line {
+    double alpha, beta; /* y = alpha + beta * x */
+};
+
+static struct line weighted(const double *x, const double *y, const double *w, size_t n)
+{
+    double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (size_t i = 0; i < n; i++) {
+        sw += w[i];
+        sx += w[i] * x[i];
+        sy += w[i] * y[i];
+    }
+    const double mx = sx / sw, my = sy / sw;
+    for (size_t i = 0; i < n; i++) {
+        sxx += w[i] * (x[i] - mx) * (x[i] - mx);
+        sxy += w[i] * (x[i] - mx) * (y[i] - my);
+    }
+    const double beta = sxx > 0 ? sxy / sxx : 0;
+    return (struct line){ my - beta * mx, beta };
+}
+
+static double median_of_points(const double *values, size_t n)
+{
+    double sorted[LEAT_CROSSOVER_POINTS];
+    memcpy(sorted, values, n * sizeof *values);
+    return leat_median_of_real(sorted, n);
+}
+
+/* Errors count relative to y, so that small sizes decide alpha and large ones beta. A point far off the others counts
+ * little (Huber weights). n: 2 or more; y > 0. */
+static struct line fit_line(const double *x, const double *y, size_t n)
+{
+    double w[LEAT_CROSSOVER_POINTS], off[LEAT_CROSSOVER_POINTS];
+    struct line line = { 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        w[i] = 1 / (y[i] * y[i]);
+    for (int pass = 0; pass < PASSES; pass++) {
+        line = weighted(x, y, w, n);
+        for (size_t i = 0; i < n; i++)
+            off[i] = fabs(line.alpha + line.beta * x[i] - y[i]) / y[i];
+        /* 1.5 standard deviations, from the median; at least 0.1 %, because exact points have none. */
+        const double usual = fmax(1.5 * 1.4826 * median_of_points(off, n), 1e-3);
+        for (size_t i = 0; i < n; i++)
+            w[i] = fmin(1, usual / fmax(off[i], 1e-12)) / (y[i] * y[i]);
+    }
+    return line;
+}
+
+/* x where both are equal; NaN if they are parallel. */
+static double crossing(struct line a, struct line b)
+{
+    const double slope = a.beta - b.beta;
+    const double scale = fmax(fabs(a.beta), fabs(b.beta));
+    return fabs(slope) <= 1e-9 * scale ? (double)NAN : (b.alpha - a.alpha) / slope;
+}
+
+/* --- windows ----------------------------------------------------------------------------------- */
+
+/* Step times in ms: of device d at the i-th batch size in round r, at ms[(d * n_sizes + i) * n_rounds + r]. */
+struct times {
+    const int64_t *batches; /* n_sizes (1 … LEAT_CROSSOVER_POINTS), growing */
+    size_t n_sizes, n_rounds;
+    const double *ms;
+};
+
+struct window {
+    const struct times *times;
+    size_t first, end; /* sizes that the lines go through */
+    int device;        /* that a statistic is of */
+};
+
+/* The times of a device at a size, one per round. */
+static const double *times_of(const struct times *t, int device, size_t size)
+{
+    return &t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds];
+}
+
+/* Median over drawn rounds. */
+static double median_of(const double *ms, const size_t *rounds, size_t n)
+{
+    double values[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        values[i] = ms[rounds[i]];
+    return leat_median_of_real(values, n);
+}
+
+static struct line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
+{
+    double x[LEAT_CROSSOVER_POINTS], y[LEAT_CROSSOVER_POINTS];
+    for (size_t i = w->first; i < w->end; i++) {
+        x[i - w->first] = (double)w->times->batches[i];
+        y[i - w->first] = median_of(times_of(w->times, device, i), rounds, n);
+    }
+    return fit_line(x, y, w->end - w->first);
+}
+
+/* --- statistics, as leat_bootstrap_estimate() takes them ---------------------------------------- */
+
+static double alpha_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    return line_of(w, w->device, rounds, n).alpha;
+}
+
+static double beta_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    return line_of(w, w->device, rounds, n).beta;
+}
+
+/* If the lines of a draw do not cross, or only below 0, the crossing counts as beyond all sizes. */
+static double crossing_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    const double at = crossing(line_of(w, 0, rounds, n), line_of(w, 1, rounds, n));
+    return at > 0 ? at : (double)INFINITY;
+}
+
+static leat_estimate estimate(leat_statistic *statistic, const struct window *w)
+{
+    return leat_bootstrap_estimate(statistic, w, w->times->n_rounds);
+}
+
+/* --- the result --------------------------------------------------------------------------------- */
+
+/* Index of the device that is faster at the i-th size, round by round; -1: the interval of the ratio includes 1. */
+static int32_t faster_at(const struct times *times, size_t i)
+{
+    const double *a = times_of(times, 0, i), *b = times_of(times, 1, i);
+    double ratios[LEAT_BOOTSTRAP_MAX];
+    for (size_t r = 0; r < times->n_rounds; r++)
+        ratios[r] = b[r] / a[r];
+    const leat_estimate ratio = leat_bootstrap_median(ratios, times->n_rounds);
+    return ratio.low > 1 ? 0 : ratio.high < 1 ? 1 : -1;
+}
+
+/* The last size at which device `below` is faster beyond noise while the other one is faster at a later size;
+ * n_sizes: there is none. */
+static size_t find_change(const int32_t *faster, size_t n)
+{
+    size_t last = n;
+    for (size_t i = 0; i < n; i++) {
+        if (faster[i] < 0)
+            continue;
+        if (last < n && faster[i] != faster[last])
+            return last;
+        last = i;
+    }
+    return n;
+}
+
+/* Sizes around a change of order between size `at` and the next one at which the other device is faster. */
+static void place_window(struct window *w, size_t at, const int32_t *faster)
+{
+    size_t next = at + 1;
+    while (faster[next] < 0)
+        next++;
+    w->first = at > BESIDE ? at - BESIDE : 0;
+    w->end = next + 1 + BESIDE < w->times->n_sizes ? next + 1 + BESIDE : w->times->n_sizes;
+    const double found = estimate(crossing_of, w).value;
+    if (found >= (double)w->times->batches[at] && found <= (double)w->times->batches[next])
+        return;
+    w->first = at;
+    w->end = next + 1;
+}
+
+static void conclude_device(const struct window *window, int device, leat_crossover_device *out)
+{
+    struct window w = *window;
+    w.device = device;
+    out->n_points = (int32_t)w.times->n_sizes;
+    for (size_t i = 0; i < w.times->n_sizes; i++)
+        out->points[i] = (leat_crossover_point){ w.times->batches[i],
+                                                 leat_bootstrap_median(times_of(w.times, device, i),
+                                                                       w.times->n_rounds) };
+    if (w.end - w.first < 2) {
+        out->alpha_ms = out->points[0].step_ms;
+        return;
+    }
+    out->alpha_ms = estimate(alpha_of, &w);
+    out->beta_ms_per_sample = estimate(beta_of, &w);
+}
+
+/* Fills points, lines, crosses, crossover and faster_below of *out. A crossing needs a size at which one
+ * device is faster beyond noise, and a larger one at which the other is. */
+static void fit_crossover(const struct times *times, leat_crossover_result *out)
+{
+    struct window w = { .times = times, .end = times->n_sizes };
+    int32_t faster[LEAT_CROSSOVER_POINTS];
+    for (size_t i = 0; i < times->n_sizes; i++)
+        faster[i] = faster_at(times, i);
+    const size_t change = find_change(faster, times->n_sizes);
+    out->crosses = change < times->n_sizes;
+    out->crossover = (leat_estimate){ (double)NAN, (double)NAN, (double)NAN };
+    out->faster_below = -1;
+    for (size_t i = times->n_sizes; i-- > 0;)
+        if (faster[i] >= 0)
+            out->faster_below = faster[i];
+    if (out->crosses) {
+        out->faster_below = faster[change];
+        place_window(&w, change, faster);
+        out->crossover = estimate(crossing_of, &w);
+    }
+    for (int d = 0; d < 2; d++)
+        conclude_device(&w, d, &out->devices[d]);
+}
+
+/* Steps that pay for a larger one-time cost, see leat_crossover_result. ms: medians of a step. */
+static double steps_to_pay(const double one_time_ms[2], const double ms[2], int32_t faster)
+{
+    if (faster < 0 || ms[faster] >= ms[!faster])
+        return (double)NAN;
+    const double more = one_time_ms[faster] - one_time_ms[!faster];
+    return more > 0 ? ceil(more / (ms[!faster] - ms[faster])) : 0;
+}
+
+/* --- the study ---------------------------------------------------------------------------------- */
 
 struct study {
     const leat_config *config;
@@ -39,7 +264,7 @@ struct study {
     size_t n_sizes;
     leat_arm arms[2][LEAT_CROSSOVER_POINTS + 1]; /* by device and size; the last: of a check */
     leat_compare_arm outs[2][LEAT_CROSSOVER_POINTS + 1];
-    double *ms; /* see leat_crossover_times */
+    double *ms; /* see struct times */
     int n_done, n_runs;
 };
 
@@ -177,11 +402,11 @@ static void report(struct study *study)
         study->options.progress(study->options.user, study->n_done, study->n_runs);
 }
 
-/* Arms of both devices at some sizes, and the time of a step in each round, as in leat_crossover_times. */
+/* Arms of both devices at some sizes, and the time of a step in each round, as in struct times. */
 struct runs {
     struct study *study;
     size_t first; /* of the sizes, among the arms */
-    leat_crossover_times times;
+    struct times times;
     double *ms;
 };
 
@@ -237,7 +462,7 @@ static int check(struct study *study, int64_t batch, leat_error *err)
         const bool below = (double)batch < out->crossover.value;
         out->checks[out->n_checks++] =
             (leat_crossover_check){ batch, below ? out->faster_below : !out->faster_below,
-                                    leat_crossover_faster(&runs.times, 0) };
+                                    faster_at(&runs.times, 0) };
     }
     for (int d = 0; d < 2; d++)
         leat_arm_close(&study->arms[d][PLACE]);
@@ -296,11 +521,11 @@ static void say(leat_crossover_result *out)
 static void conclude(struct study *study)
 {
     leat_crossover_result *out = study->out;
-    const leat_crossover_times times = { study->sizes, study->n_sizes,
+    const struct times times = { study->sizes, study->n_sizes,
                                          (size_t)study->options.rounds, study->ms };
     double one_time[2], ms[2];
     size_t now = 0;
-    leat_crossover_conclude(&times, out);
+    fit_crossover(&times, out);
     while (now + 1 < study->n_sizes && study->sizes[now] != out->batch)
         now++;
     for (int d = 0; d < 2; d++) {
@@ -310,8 +535,8 @@ static void conclude(struct study *study)
         count_launches(&study->arms[d][0], device);
         one_time[d] = device->one_time_ms;
     }
-    out->faster_now = leat_crossover_faster(&times, now);
-    out->steps_to_pay = leat_crossover_steps_to_pay(one_time, ms, out->faster_now);
+    out->faster_now = faster_at(&times, now);
+    out->steps_to_pay = steps_to_pay(one_time, ms, out->faster_now);
     say(out);
 }
 
