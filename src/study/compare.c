@@ -180,8 +180,7 @@ static const char *simulated_note(const leat_compare_result *result)
  * difference" and there were enough rounds. */
 static void say_all(leat_compare_result *result)
 {
-    const leat_compare_arm *arm =
-        result->rounds >= CLAIM_ROUNDS ? notable(result) : NULL;
+    const leat_compare_arm *arm = result->rounds >= CLAIM_ROUNDS ? notable(result) : NULL;
     const char *note = simulated_note(result);
     if (result->n_arms == 1) { /* the sentence of an arm already says that it is simulated */
         snprintf(result->summary, sizeof result->summary, "%s", result->arms[0].sentence);
@@ -197,15 +196,15 @@ static void say_all(leat_compare_result *result)
 
 /* --- arms ------------------------------------------------------------------------------------ */
 
-static int set(leat_arm *arm, const char *path, size_t path_length, const char *value,
-               size_t length, leat_error *err)
+static int set(leat_arm *arm, leat_vary_slice path, leat_vary_slice value, leat_error *err)
 {
     char text[2048], origin[sizeof text];
-    if (path_length + length + 2 > sizeof text)
-        return leat_fail(err, LEAT_E_ARGUMENT, "the value of %.*s is too long", (int)path_length,
-                         path);
-    snprintf(text, sizeof text, "%.*s=%.*s", (int)path_length, path, (int)length, value);
-    snprintf(origin, sizeof origin, "%.*s", (int)path_length, path);
+    if (path.length + value.length + 2 > sizeof text)
+        return leat_fail(err, LEAT_E_ARGUMENT, "the value of %.*s is too long", (int)path.length,
+                         path.text);
+    snprintf(origin, sizeof origin, "%.*s", (int)path.length, path.text);
+    snprintf(text, sizeof text, "%.*s=%.*s", (int)path.length, path.text, (int)value.length,
+             value.text);
     return leat_config_set_as(arm->config, text, origin, err);
 }
 
@@ -225,7 +224,7 @@ static int configure(struct study *study, size_t i, const leat_config *config, l
         const leat_vary *vary = &study->varies[v];
         const leat_vary_slice value = leat_vary_value(study->varies, study->n_varies, i, v);
         name_value(arm->out, vary, value);
-        rc = set(arm, vary->path.text, vary->path.length, value.text, value.length, err);
+        rc = set(arm, vary->path, value, err);
     }
     if (!study->n_varies)
         snprintf(arm->out->name, sizeof arm->out->name, "as configured");

@@ -521,8 +521,8 @@ static void say(leat_crossover_result *out)
 static void conclude(struct study *study)
 {
     leat_crossover_result *out = study->out;
-    const struct times times = { study->sizes, study->n_sizes,
-                                         (size_t)study->options.rounds, study->ms };
+    const struct times times = { study->sizes, study->n_sizes, (size_t)study->options.rounds,
+                                 study->ms };
     double one_time[2], ms[2];
     size_t now = 0;
     fit_crossover(&times, out);

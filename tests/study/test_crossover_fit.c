@@ -11,7 +11,7 @@ static const int64_t sizes[SIZES] = { 1, 4, 16, 64, 256, 1024 };
 
 /* Step times a + b * batch of two devices, each off by up to `noise`. */
 static void conclude_lines(const double line[2][2], double noise, uint64_t seed,
-                     leat_crossover_result *out)
+                           leat_crossover_result *out)
 {
     double ms[2][SIZES][ROUNDS];
     leat_rng rng = leat_rng_make(seed, 0, 0, 0);

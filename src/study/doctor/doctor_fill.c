@@ -53,20 +53,19 @@ static leat_estimate scaled(leat_estimate e, double by)
     return (leat_estimate){ e.value * by, e.low * by, e.high * by };
 }
 
-static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *loaders,
-                            leat_doctor_result *out)
+static void fill_capacities(const leat_facts *f, const leat_forecast *m,
+                            const leat_doctor_loaders *loaders, leat_doctor_result *out)
 {
-    const leat_forecast m = leat_forecast_of(f);
     add_capacity(f, LEAT_PART_STEP, NULL, f->step, out);
-    if (!f->on_host && m.queued > 0)
-        add_capacity(f, LEAT_PART_STEP_QUEUED, NULL, scaled(f->step, m.step / m.queued), out);
+    if (!f->on_host && m->queued > 0)
+        add_capacity(f, LEAT_PART_STEP_QUEUED, NULL, scaled(f->step, m->step / m->queued), out);
     add_capacity(f, LEAT_PART_LOADER, NULL, loaders->ahead, out);
     add_capacity(f, LEAT_PART_FIRST_BATCH, NULL, loaders->alone, out);
     if (f->copy_ns > 0)
         add_capacity(f, LEAT_PART_COPY, f->pageable ? "copies (pageable)" : "copies (pinned)",
                      exactly(f->rows / f->copy_ns * 1e9), out);
-    if (m.shared > 0)
-        add_capacity(f, LEAT_PART_SHARED, NULL, exactly(f->rows / m.shared * 1e9), out);
+    if (m->shared > 0)
+        add_capacity(f, LEAT_PART_SHARED, NULL, exactly(f->rows / m->shared * 1e9), out);
     for (int32_t i = 0; i < f->n_stages; i++)
         add_capacity(f, LEAT_PART_STAGE, f->stages[i].name, exactly(stage_rate(f, &f->stages[i])),
                      out);
@@ -86,19 +85,18 @@ static bool cores_limit(const leat_facts *f, const leat_verdict *v, const leat_f
 }
 
 /* The slowest part other than the one that limits. Nothing comes next where no part is known to be the limit. */
-static void fill_next_limit(const leat_facts *f, const leat_verdict *v,
+static void fill_next_limit(const leat_facts *f, const leat_forecast *m, const leat_verdict *v,
                             const leat_doctor_loaders *loaders, leat_doctor_result *out)
 {
-    const leat_forecast m = leat_forecast_of(f);
     const leat_part limit = leat_verdict_about(v->kind)->part;
     const bool host = leat_verdict_blames_host(v->kind);
     const bool reads = limit == LEAT_PART_LOADER || limit == LEAT_PART_COPY;
     double ns[LEAT_N_PARTS] = {
-        [LEAT_PART_STEP] = host ? 0 : m.step,
-        [LEAT_PART_STEP_QUEUED] = host ? m.queued : 0,
+        [LEAT_PART_STEP] = host ? 0 : m->step,
+        [LEAT_PART_STEP_QUEUED] = host ? m->queued : 0,
         [LEAT_PART_LOADER] = reads && f->overlaps ? 0 : leat_facts_ns(f, loaders->ahead.value),
-        [LEAT_PART_COPY] = m.copy,
-        [LEAT_PART_SHARED] = cores_limit(f, v, &m) ? 0 : m.shared,
+        [LEAT_PART_COPY] = m->copy,
+        [LEAT_PART_SHARED] = cores_limit(f, v, m) ? 0 : m->shared,
     };
     if (limit != LEAT_PART_LOADER) /* without overlap it may be the next limit, too */
         ns[limit] = 0;
@@ -277,14 +275,13 @@ static void span_evidence(const leat_facts *f, leat_doctor_result *out)
               f->span_ns, share);
 }
 
-static void fill_evidence(const leat_facts *f, leat_doctor_result *out)
+static void fill_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
 {
-    const leat_forecast m = leat_forecast_of(f);
     stage_evidence(f, out);
     work_evidence(f, out);
-    rule_evidence(f, &m, out);
+    rule_evidence(f, m, out);
     placement_evidence(f, out);
-    late_evidence(f, &m, out);
+    late_evidence(f, m, out);
     span_evidence(f, out);
 }
 
@@ -305,10 +302,10 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     out->throttled = f->throttled;
     out->verdict = d->verdict;
     memcpy(out->work, f->work, sizeof out->work);
-    fill_capacities(f, loaders, out);
+    fill_capacities(f, &m, loaders, out);
     leat_forecast_shares(f, out->shares);
-    fill_next_limit(f, &d->verdict, loaders, out);
-    fill_evidence(f, out);
+    fill_next_limit(f, &m, &d->verdict, loaders, out);
+    fill_evidence(f, &m, out);
     leat_verdict_sentence(&d->verdict, out->sentence, sizeof out->sentence);
 }
 
