@@ -99,7 +99,7 @@ static double crossing(struct line a, struct line b)
 struct times {
     const int64_t *batches; /* n_sizes (1 … LEAT_CROSSOVER_POINTS), growing */
     size_t n_sizes, n_rounds;
-    const double *ms;
+    double *ms;
 };
 
 struct window {
@@ -109,18 +109,9 @@ struct window {
 };
 
 /* The times of a device at a size, one per round. */
-static const double *times_of(const struct times *t, int device, size_t size)
+static double *times_of(const struct times *t, int device, size_t size)
 {
     return &t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds];
-}
-
-/* Median over drawn rounds. */
-static double median_of(const double *ms, const size_t *rounds, size_t n)
-{
-    double values[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        values[i] = ms[rounds[i]];
-    return leat_median_of_real(values, n);
 }
 
 static struct line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
@@ -128,7 +119,7 @@ static struct line line_of(const struct window *w, int device, const size_t *rou
     double x[LEAT_CROSSOVER_POINTS], y[LEAT_CROSSOVER_POINTS];
     for (size_t i = w->first; i < w->end; i++) {
         x[i - w->first] = (double)w->times->batches[i];
-        y[i - w->first] = median_of(times_of(w->times, device, i), rounds, n);
+        y[i - w->first] = leat_bootstrap_median_of(times_of(w->times, device, i), rounds, n);
     }
     return fit_line(x, y, w->end - w->first);
 }
@@ -264,7 +255,7 @@ struct study {
     size_t n_sizes;
     leat_arm arms[2][LEAT_CROSSOVER_POINTS + 1]; /* by device and size; the last: of a check */
     leat_compare_arm outs[2][LEAT_CROSSOVER_POINTS + 1];
-    double *ms; /* see struct times */
+    struct times times; /* of the sizes; free() its ms */
     int n_done, n_runs;
 };
 
@@ -407,19 +398,18 @@ struct runs {
     struct study *study;
     size_t first; /* of the sizes, among the arms */
     struct times times;
-    double *ms;
 };
 
 static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
     const struct runs *const runs = user;
-    const size_t d = (size_t)cell % 2, i = (size_t)cell / 2, n = runs->times.n_sizes;
+    const size_t i = (size_t)cell / 2;
+    const int d = cell % 2;
     leat_arm *const arm = &runs->study->arms[d][runs->first + i];
     const int rc = leat_arm_run_step(arm, round, err);
     if (rc < 0)
-        return in_arm(runs->study, (int)d, runs->times.batches[i], rc, err);
-    runs->ms[(d * n + i) * runs->times.n_rounds + (size_t)round] =
-        leat_arm_step_ns(arm, round) * 1e-6;
+        return in_arm(runs->study, d, runs->times.batches[i], rc, err);
+    times_of(&runs->times, d, i)[round] = leat_arm_step_ns(arm, round) * 1e-6;
     report(runs->study);
     return LEAT_OK;
 }
@@ -437,13 +427,11 @@ static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = study->n_sizes, n_rounds = (size_t)study->options.rounds;
     study->n_runs = (int)(2 * n * n_rounds) + 2 * 2 * CHECK_ROUNDS;
-    study->ms = calloc(2 * n * n_rounds, sizeof *study->ms);
-    if (!study->ms)
+    study->times =
+        (struct times){ study->sizes, n, n_rounds, calloc(2 * n * n_rounds, sizeof(double)) };
+    if (!study->times.ms)
         return leat_fail(err, LEAT_E_NOMEM, "times of %zu runs", 2 * n * n_rounds);
-    return run_all(&(struct runs){ .study = study,
-                                   .times = { study->sizes, n, n_rounds, study->ms },
-                                   .ms = study->ms },
-                   err);
+    return run_all(&(struct runs){ .study = study, .times = study->times }, err);
 }
 
 /* --- checks ---------------------------------------------------------------------------------- */
@@ -454,7 +442,7 @@ static int check(struct study *study, int64_t batch, leat_error *err)
     enum { PLACE = LEAT_CROSSOVER_POINTS };
     leat_crossover_result *out = study->out;
     double ms[2 * CHECK_ROUNDS];
-    struct runs runs = { study, PLACE, { &batch, 1, CHECK_ROUNDS, ms }, ms };
+    struct runs runs = { study, PLACE, { &batch, 1, CHECK_ROUNDS, ms } };
     int rc = LEAT_OK;
     for (int d = 0; d < 2 && rc == LEAT_OK; d++)
         rc = open_arm(study, d, PLACE, batch, CHECK_ROUNDS, err);
@@ -521,11 +509,9 @@ static void say(leat_crossover_result *out)
 static void conclude(struct study *study)
 {
     leat_crossover_result *out = study->out;
-    const struct times times = { study->sizes, study->n_sizes, (size_t)study->options.rounds,
-                                 study->ms };
     double one_time[2], ms[2];
     size_t now = 0;
-    fit_crossover(&times, out);
+    fit_crossover(&study->times, out);
     while (now + 1 < study->n_sizes && study->sizes[now] != out->batch)
         now++;
     for (int d = 0; d < 2; d++) {
@@ -535,7 +521,7 @@ static void conclude(struct study *study)
         count_launches(&study->arms[d][0], device);
         one_time[d] = device->one_time_ms;
     }
-    out->faster_now = faster_at(&times, now);
+    out->faster_now = faster_at(&study->times, now);
     out->steps_to_pay = steps_to_pay(one_time, ms, out->faster_now);
     say(out);
 }
@@ -598,7 +584,7 @@ int leat_crossover(const leat_config *config, const char *const devices[2],
     for (int d = 0; d < 2; d++)
         for (size_t i = 0; i < LEAT_CROSSOVER_POINTS; i++)
             leat_arm_close(&study->arms[d][i]);
-    free(study->ms);
+    free(study->times.ms);
     free(study);
     return rc;
 }

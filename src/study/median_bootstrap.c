@@ -62,7 +62,7 @@ leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg
                             values[LEAT_BOOTSTRAP_DRAWS - 1 - LEAT_BOOTSTRAP_DRAWS / 40] };
 }
 
-static double median_of(const void *arg, const size_t *rounds, size_t n)
+double leat_bootstrap_median_of(const void *arg, const size_t *rounds, size_t n)
 {
     double picked[LEAT_BOOTSTRAP_MAX];
     for (size_t i = 0; i < n; i++)
@@ -72,5 +72,5 @@ static double median_of(const void *arg, const size_t *rounds, size_t n)
 
 leat_estimate leat_bootstrap_median(const double *values, size_t n)
 {
-    return leat_bootstrap_estimate(median_of, values, n);
+    return leat_bootstrap_estimate(leat_bootstrap_median_of, values, n);
 }

@@ -28,7 +28,8 @@ typedef double leat_statistic(const void *arg, const size_t *rounds, size_t n);
  * are a little too narrow; with one round the interval is the value. Zeros if n is 0. */
 leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n);
 
-/* The median of n values, one per round, with its interval. */
+/* The median as such a figure: `values` are doubles, one per round. With its interval, of all n values. */
+double leat_bootstrap_median_of(const void *values, const size_t *rounds, size_t n);
 leat_estimate leat_bootstrap_median(const double *values, size_t n);
 
 #endif

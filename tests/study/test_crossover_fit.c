@@ -127,7 +127,7 @@ TEST(one_device_may_always_be_faster)
 
 TEST(one_size_makes_no_line)
 {
-    const double ms[] = { 1, 1, 1, 2, 2, 2 };
+    double ms[] = { 1, 1, 1, 2, 2, 2 };
     const struct times times = { sizes, 1, 3, ms };
     leat_crossover_result out = { .crosses = 1 };
     fit_crossover(&times, &out);
