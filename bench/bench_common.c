@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 
 #define MAX_REPEATS 10000
 

@@ -121,12 +121,10 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
                                   .progress_user = &progress };
     char *const path = folder ? leat_files_text("%s/%s.json", folder, experiment->name) : NULL;
     const bool talks = !leat_json_to_stdout(o->json);
-    int rc = choose_devices(run, &o->device, err);
-    if (rc == LEAT_OK && folder)
-        rc = path ? leat_json_check(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_json_check(o->json, err);
-    if (rc == LEAT_OK) {
+    int rc = folder && !path ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
+                             : choose_devices(run, &o->device, err);
+    if (rc == LEAT_OK && (rc = leat_json_check(path, err)) == LEAT_OK &&
+        (rc = leat_json_check(o->json, err)) == LEAT_OK) {
         if (talks)
             print_head(run);
         leat_progress_init(&progress, experiment->name, "runs", 0,
@@ -137,13 +135,12 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
     if (rc == LEAT_OK && talks)
         leat_experiment_print(run);
     json_t *const json = rc == LEAT_OK ? leat_experiment_json(run) : NULL;
-    if (rc == LEAT_OK)
-        rc = leat_json_write(json_incref(json), path, err);
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK && (rc = leat_json_write(json_incref(json), path, err)) == LEAT_OK)
         rc = leat_json_write(json_incref(json), o->json, err);
     json_decref(json);
     free(path);
-    leat_experiment_run_fini(run);
+    free(run->arms);
+    free(run->series);
     free(run);
     return rc;
 }

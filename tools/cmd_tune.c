@@ -150,8 +150,8 @@ static void print_result(const leat_tune_result *result)
                leat_figure_rate(result->samples_per_s.value).text,
                leat_figure_rate(result->baseline.value).text);
     for (int32_t i = 0; i < result->n_set; i++) {
-        char text[LEAT_SETTING_SHELL(sizeof result->set[0])] = "";
-        leat_setting_shell(result->set[i], text, sizeof text);
+        char text[LEAT_DOCTOR_CHANGE_SHELL(sizeof result->set[0])] = "";
+        leat_doctor_change_shell(result->set[i], text, sizeof text);
         printf(" %s\n", text);
     }
     leat_terminal_say(

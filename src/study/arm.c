@@ -4,9 +4,11 @@
  * only after it has settled, so that all runs of an arm do the same work. */
 #include "arm.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -144,6 +146,78 @@ void leat_arm_close(leat_arm *arm)
     *arm = (leat_arm){ 0 };
 }
 
+/* Room for the times of n more steps behind arm->times; NULL: out of memory, and *err says so. */
+static leat_step_times *more_times(leat_arm *arm, int32_t n, leat_error *err)
+{
+    leat_step_times *const larger =
+        realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
+    if (!larger) {
+        leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
+        return NULL;
+    }
+    arm->times = larger;
+    return larger + arm->n_times;
+}
+
+/* --- the step of a program that is not leat's, of known duration: it keeps a batch for arm->step_ns. Like a device of its
+ * own, it uses no cores but for waking up --- */
+
+/* A sleep ends later than asked for; the rest is waited for awake. */
+enum { WAKES_LATE_NS = 60000 };
+
+static void wait_until(int64_t ns)
+{
+    const int64_t wake = ns - WAKES_LATE_NS;
+    const struct timespec at = { .tv_sec = wake / 1000000000, .tv_nsec = wake % 1000000000 };
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+        ;
+    while (leat_clock_ns() < ns)
+        ;
+}
+
+static leat_step_times step_of(const leat_batch_info *info, int64_t from, int64_t to)
+{
+    return (leat_step_times){ .asked_ns = info->asked_ns < from ? info->asked_ns : from,
+                              .ready_ns = info->ready_ns,
+                              .compute_start_ns = from,
+                              .compute_end_ns = to,
+                              .busy_ns = to - from,
+                              .rows = info->rows };
+}
+
+/* n steps on a batch, which is then released; their times are appended to arm->times. */
+static int consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
+{
+    leat_step_times *const times = more_times(arm, n, err);
+    int64_t at = leat_clock_ns();
+    for (int32_t i = 0; i < n && times; i++) {
+        const int64_t from = at;
+        wait_until(from + arm->step_ns);
+        at = leat_clock_ns();
+        times[i] = step_of(leat_batch_get_info(batch), from, at);
+        arm->n_times++;
+    }
+    leat_batch_release(batch);
+    return times ? LEAT_OK : LEAT_E_NOMEM;
+}
+
+/* The same without waiting: the step alone is known, whatever the batch; it counts as many rows as steps of the runs so far
+ * had on average. */
+static int consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
+{
+    leat_step_times *const times = more_times(arm, n, err);
+    const int64_t from = leat_clock_ns(), rows = arm->use_run.rows, steps = arm->span_steps;
+    for (int32_t i = 0; i < n && times; i++) {
+        times[i] = step_of(leat_batch_get_info(batch), from + i * arm->step_ns,
+                           from + (i + 1) * arm->step_ns);
+        if (steps > 0)
+            times[i].rows = (i + 1) * rows / steps - i * rows / steps;
+    }
+    arm->n_times += times ? (size_t)n : 0;
+    leat_batch_release(batch);
+    return times ? LEAT_OK : LEAT_E_NOMEM;
+}
+
 /* --- as configured --------------------------------------------------------------------------- */
 
 /* Steps that the i-th batch gets: usually one. */
@@ -154,7 +228,7 @@ static int32_t steps_of(const leat_arm *arm, int32_t i)
 
 static int make_steps(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
 {
-    return arm->step_ns ? leat_arm_consumer_take(arm, batch, n, err)
+    return arm->step_ns ? consumer_take(arm, batch, n, err)
                         : leat_trainer_repeat(arm->trainer, batch, n, err);
 }
 
@@ -174,24 +248,12 @@ static int drive(leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps
     return LEAT_OK;
 }
 
-leat_step_times *leat_arm_more_times(leat_arm *arm, int32_t n, leat_error *err)
-{
-    leat_step_times *const larger =
-        realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
-    if (!larger) {
-        leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
-        return NULL;
-    }
-    arm->times = larger;
-    return larger + arm->n_times;
-}
-
 /* Waits for n steps and appends their times. */
 static int append_times(leat_arm *arm, int32_t n, leat_error *err)
 {
     if (arm->step_ns)
         return LEAT_OK; /* they are appended when they are made */
-    leat_step_times *const times = leat_arm_more_times(arm, n, err);
+    leat_step_times *const times = more_times(arm, n, err);
     if (!times)
         return LEAT_E_NOMEM;
     const size_t got = leat_trainer_times(arm->trainer, times, (size_t)n);
@@ -280,7 +342,7 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     if ((rc = leat_loader_open(arm->plan, &options, &loader, err)) == LEAT_OK &&
         (rc = leat_arm_next(loader, &batch, err)) == LEAT_OK) {
         from = leat_arm_use_now();
-        rc = arm->step_ns ? leat_arm_consumer_repeat(arm, batch, n, err)
+        rc = arm->step_ns ? consumer_repeat(arm, batch, n, err)
                           : leat_trainer_repeat(arm->trainer, batch, n, err);
         if (rc == LEAT_OK)
             rc = append_times(arm, n, err);
@@ -404,13 +466,6 @@ static int warm_steps(leat_arm *arm, leat_loader *loader, size_t *warm, leat_err
     return rc;
 }
 
-static int64_t between_ends(const leat_arm *arm, size_t first, size_t last)
-{
-    return first < last && last < arm->n_times
-               ? arm->times[last].compute_end_ns - arm->times[first].compute_end_ns
-               : 0;
-}
-
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -425,7 +480,8 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     if (rc < 0)
         return rc;
     /* If the run never became steady, its warm-up cannot be told from the rest. */
-    arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
+    if (warm > 1 && warm < arm->n_times)
+        arm->once.warm_ns = arm->times[warm - 1].compute_end_ns - arm->times[0].compute_end_ns;
     arm->out->warmup_steps = (int32_t)warm;
     const int32_t chosen = choose_steps(arm, warm);
     arm->out->steps = steps ? steps : chosen;

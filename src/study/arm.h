@@ -117,16 +117,6 @@ int leat_arm_configure(leat_arm *arm, leat_compare_arm *out, int32_t n, const le
 /* Opens plan, device and trainer of arm->config, which the caller has set. With arm->step_ns no trainer and, in the
  * device's place, host memory. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
-/* With arm->step_ns, in place of leat_trainer_repeat(): n steps on a batch, which is then released; their times are
- * appended to arm->times. `repeat` does not wait for them: the step alone is known, whatever the batch; it counts as many
- * rows as steps of the runs so far had on average.
- * LEAT_OK, LEAT_E_NOMEM */
-int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);
-int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);
-
-/* Room for the times of n more steps behind arm->times; NULL: out of memory, and *err says so. */
-leat_step_times *leat_arm_more_times(leat_arm *arm, int32_t n, leat_error *err);
-
 /* Sets arm->memory of an arm whose parts are open. leat_arm_open() calls it. */
 int leat_arm_count_memory(leat_arm *arm, leat_error *err);
 /* What arms that are open at a time take: all their trainers and caches, and the largest of their loaders, of which one is

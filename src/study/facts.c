@@ -106,22 +106,7 @@ const leat_stage_fact *leat_facts_slowest(const leat_facts *f)
     return slowest;
 }
 
-static void add_loader(const leat_arm_input *input, leat_facts *out)
-{
-    out->threads = input->threads;
-    out->copy_ns = input->copy_ns;
-    out->copy_bytes = per((double)input->bytes_out, (double)input->batches);
-}
-
 /* --- the workers' time ------------------------------------------------------------------------- */
-
-/* Moves at most `wanted` from a time. Returns how much. */
-static double take(double *from, double wanted)
-{
-    const double taken = wanted < *from ? wanted : *from;
-    *from -= taken > 0 ? taken : 0;
-    return taken > 0 ? taken : 0;
-}
 
 /* Time in which the stages for which `does` is (or is not) reading waited, for whatever. */
 static double waited(const leat_arm_input *input, bool reading)
@@ -142,22 +127,22 @@ static void add_work(const leat_arm_input *input, const leat_arm_use *use, leat_
 {
     double all = (double)input->wall_ns, ns[LEAT_N_WORKS] = { 0 };
     double awake = all;
-    ns[LEAT_WORK_STORAGE] = take(&awake, (double)input->sleep_read_ns);
-    ns[LEAT_WORK_ORDER] = take(&awake, (double)input->sleep_order_ns);
-    ns[LEAT_WORK_HAND_OVER] =
-        take(&awake, (double)(input->sleep_ns - input->sleep_read_ns - input->sleep_order_ns));
-    awake += take(&ns[LEAT_WORK_ORDER], (double)input->help_ns);
+    ns[LEAT_WORK_STORAGE] = leat_facts_take(&awake, (double)input->sleep_read_ns);
+    ns[LEAT_WORK_ORDER] = leat_facts_take(&awake, (double)input->sleep_order_ns);
+    ns[LEAT_WORK_HAND_OVER] = leat_facts_take(
+        &awake, (double)(input->sleep_ns - input->sleep_read_ns - input->sleep_order_ns));
+    awake += leat_facts_take(&ns[LEAT_WORK_ORDER], (double)input->help_ns);
     const double between = awake - (double)input->busy_ns;
-    ns[LEAT_WORK_COMPUTE] = take(&awake, (double)use->cpu_ns);
+    ns[LEAT_WORK_COMPUTE] = leat_facts_take(&awake, (double)use->cpu_ns);
     const bool full = out->loader_cores >= 0.5 * out->threads;
     const double reads = waited(input, true), ops = waited(input, false);
     if (input->core_wait_ns >= 0)
-        ns[LEAT_WORK_CORE] = take(&awake, (double)input->core_wait_ns);
-    ns[LEAT_WORK_STORAGE] += take(&awake, reads);
+        ns[LEAT_WORK_CORE] = leat_facts_take(&awake, (double)input->core_wait_ns);
+    ns[LEAT_WORK_STORAGE] += leat_facts_take(&awake, reads);
     if (input->core_wait_ns < 0 && full)
-        ns[LEAT_WORK_CORE] = take(&awake, awake);
-    ns[LEAT_WORK_STAGE] = take(&awake, ops);
-    ns[out->pageable ? LEAT_WORK_HAND_OVER : LEAT_WORK_STORAGE] += take(&awake, between);
+        ns[LEAT_WORK_CORE] = leat_facts_take(&awake, awake);
+    ns[LEAT_WORK_STAGE] = leat_facts_take(&awake, ops);
+    ns[out->pageable ? LEAT_WORK_HAND_OVER : LEAT_WORK_STORAGE] += leat_facts_take(&awake, between);
     ns[LEAT_WORK_STAGE] += awake;
     for (leat_worker_time i = 0; i < LEAT_N_WORKS; i++)
         out->work[i] = per(ns[i], all);
@@ -195,6 +180,20 @@ static void add_placed(const leat_arm *arm, leat_facts *out)
              alike && name_of(on) < 13 ? name_of(on) : 13, on);
 }
 
+void leat_facts_rates(const leat_compare_arm *result, leat_facts *out)
+{
+    out->run = result->samples_per_s;
+    out->loader = result->loader;
+    out->step = result->step;
+    out->of_loader = result->of_loader;
+    out->of_step = result->of_step;
+    out->loader_of_step = result->loader_of_step;
+    out->step_busy = result->step_busy;
+    out->placement_ns = result->placement_ns;
+    out->meter = result->meter;
+    out->copying = result->copying;
+}
+
 void leat_facts_of(const leat_arm *arm, leat_facts *out)
 {
     const leat_compare_arm *result = arm->out;
@@ -206,26 +205,19 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .pageable = arm->pageable,
         .sync_every = arm->sync_every,
         .rows = per(result->meter.samples_per_s * (double)result->meter.wall_ns * 1e-9, steps),
-        .run = result->samples_per_s,
-        .loader = result->loader,
-        .step = result->step,
-        .of_loader = result->of_loader,
-        .of_step = result->of_step,
-        .loader_of_step = result->loader_of_step,
-        .step_busy = result->step_busy,
-        .placement_ns = result->placement_ns,
-        .meter = result->meter,
-        .copying = result->copying,
         .run_cores = per((double)run->cpu_ns, (double)run->wall_ns),
         .loader_cores = per((double)loader->cpu_ns, (double)loader->wall_ns),
         .loader_cpu_ns = per((double)loader->cpu_ns, (double)loader->rows),
         .step_cpu_ns = per((double)step->cpu_ns, (double)step->rows),
         .spans = per((double)arm->spans, (double)arm->span_steps),
+        .threads = arm->input.threads,
+        .copy_ns = arm->input.copy_ns,
+        .copy_bytes = per((double)arm->input.bytes_out, (double)arm->input.batches),
         .window = arm->prefetch,
         .gap_ns = arm->input.gap_ns,
         .n_gaps = arm->input.n_gaps,
     };
-    add_loader(&arm->input, out);
+    leat_facts_rates(result, out);
     add_stages(&arm->input, out);
     add_work(&arm->input, loader, out);
     add_placed(arm, out);

@@ -65,8 +65,19 @@ static inline bool leat_facts_fills(const leat_facts *facts, double cores)
     return facts->cores && cores >= 0.9 * facts->cores;
 }
 
+/* Moves at most `wanted` from a time or share. Returns how much. */
+static inline double leat_facts_take(double *from, double wanted)
+{
+    const double taken = wanted < *from ? wanted : *from;
+    *from -= taken > 0 ? taken : 0;
+    return taken > 0 ? taken : 0;
+}
+
 /* The stage that takes longest; NULL: none is known. */
 const leat_stage_fact *leat_facts_slowest(const leat_facts *facts);
+
+/* Fills the rates and the meter from the figures of an arm. */
+void leat_facts_rates(const leat_compare_arm *result, leat_facts *out);
 
 /* Fills the facts from an arm after its rounds were concluded. */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);

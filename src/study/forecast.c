@@ -99,14 +99,6 @@ leat_forecast leat_forecast_of(const leat_facts *f)
 static const double ROUNDING =
     1e-12; /* less than any measured share: what sums and differences leave of 0 */
 
-/* Moves at most `wanted` from a share. Returns how much. */
-static double take(double *from, double wanted)
-{
-    const double taken = fmin(*from, fmax(0, wanted));
-    *from -= taken;
-    return taken;
-}
-
 /* On the CPU a step includes the time in which its threads waited for a core. */
 static void divide_host(const leat_forecast *m, double wall, double *busy, double *host)
 {
@@ -127,23 +119,23 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
     const double copy = fmin(meter->exposed_copy, f->copy_ns / wall);
     const double input = meter->input_wait + meter->other_send + meter->exposed_copy - copy;
     double busy = meter->busy, launch = 0, sync = 0;
-    const double placed = take(&inside, fmax(meter->elsewhere_ns + meter->crossing_ns,
-                                             waits_at_crossings(f, inside * wall)) /
-                                            wall);
+    const double placed = leat_facts_take(&inside, fmax(meter->elsewhere_ns + meter->crossing_ns,
+                                                        waits_at_crossings(f, inside * wall)) /
+                                                       wall);
     if (f->on_host) {
         divide_host(&m, wall, &busy, &host);
-        host += take(&inside, inside);
+        host += leat_facts_take(&inside, inside);
     } else {
         const double launching = fmax(0, m.step - m.sync - m.placed - m.queued) / wall,
                      wait = m.sync / wall;
-        launch = take(&inside, launching);
-        launch += take(&start, launching - launch);
-        launch += take(&host, launching - launch);
-        sync = take(&host, wait);
-        sync += take(&start, wait - sync);
-        sync += take(&inside, wait - sync);
+        launch = leat_facts_take(&inside, launching);
+        launch += leat_facts_take(&start, launching - launch);
+        launch += leat_facts_take(&host, launching - launch);
+        sync = leat_facts_take(&host, wait);
+        sync += leat_facts_take(&start, wait - sync);
+        sync += leat_facts_take(&inside, wait - sync);
         if (leat_facts_fills(f, f->run_cores + f->taken))
-            host += take(&inside, inside); /* the launching thread waited for a core */
+            host += leat_facts_take(&inside, inside); /* the launching thread waited for a core */
     }
     s[LEAT_SHARE_BUSY] = busy;
     s[LEAT_SHARE_INPUT_WAIT] = input;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "median.h"
+#include "median_bootstrap.h"
 
 enum { MEDIAN_OF = 10 };
 #define STEADY_WITHIN 0.05

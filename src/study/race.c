@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * race.c: drops slow arms round by round: successive halving, but by confidence intervals instead of halves.
- * tune_search.c calls it. */
+ * tune.c calls it. */
 #include "rounds.h"
 
-#include "bootstrap.h"
-#include "median.h"
+#include "median_bootstrap.h"
 
 static const double FAR = 2. / 3;  /* of the leader: out after two rounds */
 static const double COUNTS = 1.02; /* a gain that is worth a line of config */

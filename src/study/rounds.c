@@ -1,12 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * rounds.c: computes the figures of an arm from its rounds. compare.c calls it once per arm. */
+ * rounds.c: runs alternating rounds, and computes the figures of an arm from its rounds. */
 #include "rounds.h"
 
-#include "bootstrap.h"
-#include "median.h"
+#include "median_bootstrap.h"
+#include "other_processes.h"
 
 static const double APART = 0.02;
+
+static int run_round(const leat_alternate *a, int32_t round, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < a->n_cells && rc == LEAT_OK; i++)
+        rc = a->run(a->user, round % 2 ? a->n_cells - 1 - i : i, round, err);
+    return rc;
+}
+
+int leat_rounds_run(leat_alternate *a, leat_error *err)
+{
+    leat_usage before, after;
+    bool enough = false;
+    int rc = LEAT_OK;
+    leat_other_processes_look("", &before);
+    for (a->n_done = 0; a->n_done < a->n_rounds && !enough; a->n_done++) {
+        if ((rc = run_round(a, a->n_done, err)) < 0)
+            break;
+        enough = a->enough && a->enough(a->user, a->n_done + 1);
+    }
+    leat_other_processes_look("", &after);
+    a->cores = after.n_cpus;
+    a->taken = leat_other_processes_taken(&before, &after);
+    a->throttled = leat_other_processes_throttled(&before, &after);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+/* --- the figures of an arm --------------------------------------------------------------------- */
 
 static double idle_of(const void *arg, const size_t *rounds, size_t n)
 {
@@ -99,8 +127,13 @@ bool leat_rounds_settled(const leat_meter *run, const leat_meter *base, size_t n
     return value.high - value.low <= 2 * APART * scale;
 }
 
-static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm *out)
+void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
+                          leat_compare_arm *out)
 {
+    out->meter = pool(rounds->run, n);
+    out->idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
+    out->samples_per_s = rate(rounds->run, n);
+    out->speedup = ratio(rounds->run, base, n);
     out->loader = rate(rounds->loader, n);
     out->step = rate(rounds->step, n);
     out->of_loader = ratio(rounds->run, rounds->loader, n);
@@ -110,14 +143,4 @@ static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm
     const leat_meter step = pool(rounds->step, n);
     out->step_busy = step.busy;
     out->placement_ns = step.elsewhere_ns + step.crossing_ns;
-}
-
-void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
-                          leat_compare_arm *out)
-{
-    out->meter = pool(rounds->run, n);
-    out->idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
-    out->samples_per_s = rate(rounds->run, n);
-    out->speedup = ratio(rounds->run, base, n);
-    conclude_alone(rounds, n, out);
 }

@@ -32,7 +32,7 @@ typedef struct leat_alternate {
 } leat_alternate;
 
 /* Returns LEAT_OK or the error of a cell. */
-int leat_alternate_run(leat_alternate *alternate, leat_error *err);
+int leat_rounds_run(leat_alternate *alternate, leat_error *err);
 
 /* --- the figures of an arm, from its rounds --- */
 

@@ -9,6 +9,18 @@
 /* Share of the samples that the cache of a trial may lack, though that of the job has them. */
 static const double EMPTIER = 0.05;
 
+int leat_doctor_apply(const leat_doctor_suggestion *change, leat_config *config, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (!change || !config)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_doctor_apply: change and config must be given");
+    for (int32_t i = 0; i < change->n_set && rc == LEAT_OK; i++)
+        if ((rc = leat_stage_name_value(config, change->set[i], err)) == LEAT_OK)
+            rc = leat_config_set(config, change->set[i], err);
+    return rc;
+}
+
 /* Beside the unchanged job, which stays open. */
 static int check_memory(const leat_arm *job, const leat_trial_how *how, const leat_arm *arm,
                         leat_error *err)

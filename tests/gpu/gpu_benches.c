@@ -9,7 +9,7 @@
 #include "gpu_cases.h"
 #include "gpu_train.h"
 #include "leat/leat.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 
 double gpu_median(double *values, int n)
 {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "gpu_cases.h"
 #include "leat/leat.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 
 enum { WARM = 10, LAG = 2 };
 

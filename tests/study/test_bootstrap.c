@@ -5,8 +5,7 @@
 
 #include "fixtures/unit.h"
 #include "leat/rng.h"
-#include "study/bootstrap.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 
 static double mean(const void *arg, const size_t *rounds, size_t n)
 {

@@ -2,10 +2,9 @@
  *
  * test_compare.c: how a comparison runs: the order and length of its runs, and the figures from the times of the
  * steps, which doubles set. */
-#define leat_alternate_run                                                                         \
-    double_alternate_run /* before the headers, so that they declare the double */
+#define leat_rounds_run double_rounds_run /* before the headers, so that they declare the double */
 #include "fixtures/compare_doubles.h"
-#undef leat_alternate_run
+#undef leat_rounds_run
 
 #include <math.h>
 
@@ -14,11 +13,11 @@
 static leat_compare_result result;
 static double throttled; /* CPUs */
 
-int leat_alternate_run(leat_alternate *alternate, leat_error *err);
+int leat_rounds_run(leat_alternate *alternate, leat_error *err);
 
-int double_alternate_run(leat_alternate *alternate, leat_error *err)
+int double_rounds_run(leat_alternate *alternate, leat_error *err)
 {
-    const int rc = leat_alternate_run(alternate, err);
+    const int rc = leat_rounds_run(alternate, err);
     alternate->cores = 4;
     alternate->taken = 0;
     alternate->throttled = throttled;

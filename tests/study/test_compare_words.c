@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_compare_words.c: figures into words. */
+#define leat_compare double_compare /* before the headers, so that they declare the double */
 #include "fixtures/unit.h"
-#include "study/compare_words.h"
+#include "study/compare.c"
 
 static leat_estimate within(double value, double noise)
 {
@@ -53,7 +54,7 @@ static leat_facts facts_of(const leat_compare_arm *arm, double taken)
 static void decide(leat_compare_arm *arm, double taken)
 {
     const leat_facts facts = facts_of(arm, taken);
-    leat_compare_words_arm(arm, &facts);
+    say_arm(arm, &facts);
 }
 
 static void assert_verdict(leat_compare_arm *arm, double taken, const char *verdict,
@@ -222,25 +223,25 @@ TEST(the_summary_names_the_fastest_arm)
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     set_speedup(&result->arms[2], 1.2, 1.3, 1.4);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_string_equal(result->summary,
                         "prefetch=1 makes training 1.60× as fast as prefetch=0 (95 % interval "
                         "1.50–1.70×): device idle falls from 41 % to 2.0 %");
     set_speedup(&result->arms[1], 0.9, 1.6, 1.7); /* no longer sure: the other is named */
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "prefetch=2 makes training 1.30×");
     assert_has(result->summary, "; prefetch=1 does not differ from it measurably");
     result->arms[2].simulated = 1;
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "(arms in part simulated)");
     result->arms[0].simulated = result->arms[1].simulated = 1;
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, " (simulated)");
     set_speedup(&result->arms[1], 0.4, 0.5, 0.6); /* faster is told before slower */
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "prefetch=2 makes");
     set_speedup(&result->arms[2], 0.7, 0.8, 0.9); /* only slower ones: the slowest */
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "prefetch=1 makes training 0.500×");
     free(result);
 }
@@ -252,15 +253,15 @@ TEST(arms_that_may_be_as_fast_are_named)
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     set_speedup(&result->arms[2], 1.45, 1.55, 1.65);
     set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "prefetch=1 makes training 1.60×");
     assert_has(result->summary, "; prefetch=2 does not differ from it measurably");
     set_speedup(&result->arms[3], 1.1, 1.2, 1.55);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "; 2 others do not differ from it measurably");
     set_speedup(&result->arms[2], 1.1, 1.2, 1.3);
     set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_null(strstr(result->summary, "measurably"));
     free(result);
 }
@@ -270,15 +271,15 @@ TEST(idle_is_said_to_change_only_where_it_does)
     leat_compare_result *result = result_of(6, 2);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->arms[0].idle.low = result->arms[1].idle.high;
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "device idle does not change measurably");
     result->arms[0].idle.low = 0.4;
     result->arms[1].idle = within(0.9, 0);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "device idle rises from 41 % to 90 %");
     result->arms[0].idle = within(0.9902, 0);
     result->arms[1].idle = within(0.9897, 0);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "device idle stays at 99 %");
     free(result);
 }
@@ -288,16 +289,16 @@ TEST(nothing_is_claimed_without_evidence)
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 0.98, 1.01, 1.03);
     set_speedup(&result->arms[2], 0.97, 0.99, 1.0);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "no arm is faster or slower than prefetch=0");
     assert_has(result->summary, "0.970–1.03×");
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->rounds = 4;
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "fewer than 5 rounds: too few to claim a difference");
     assert_has(result->summary, "within 0.970–1.70×");
     set_speedup(&result->arms[2], 1.2, 1.3, 1.4); /* the first arm itself is not among them */
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "within 1.20–1.70×");
     free(result);
 }
@@ -305,7 +306,7 @@ TEST(nothing_is_claimed_without_evidence)
 TEST(one_arm_speaks_for_itself)
 {
     leat_compare_result *result = result_of(1, 1);
-    leat_compare_words_all(result);
+    say_all(result);
     assert_string_equal(result->summary, result->arms[0].sentence);
     free(result);
 }
@@ -317,7 +318,7 @@ TEST(long_names_leave_room_for_the_rest)
         memset(result->arms[i].name, 'a' + i, sizeof result->arms[i].name - 1);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->arms[0].simulated = result->arms[1].simulated = 1;
-    leat_compare_words_all(result);
+    say_all(result);
     assert_has(result->summary, "device idle falls from 41 % to 2.0 % (simulated)");
     free(result);
 }

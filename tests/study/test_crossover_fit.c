@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_crossover_fit.c: crossovers of planted step times. */
-#include <math.h>
-
+#define leat_crossover double_crossover /* before the headers, so that they declare the double */
 #include "fixtures/unit.h"
 #include "leat/rng.h"
-#include "study/crossover_fit.h"
+#include "study/crossover.c"
 
 enum { SIZES = 6, ROUNDS = 6 };
 static const int64_t sizes[SIZES] = { 1, 4, 16, 64, 256, 1024 };
 
 /* Step times a + b * batch of two devices, each off by up to `noise`. */
-static void conclude(const double line[2][2], double noise, uint64_t seed,
-                     leat_crossover_result *out)
+static void conclude_lines(const double line[2][2], double noise, uint64_t seed,
+                           leat_crossover_result *out)
 {
     double ms[2][SIZES][ROUNDS];
     leat_rng rng = leat_rng_make(seed, 0, 0, 0);
@@ -22,8 +21,8 @@ static void conclude(const double line[2][2], double noise, uint64_t seed,
             for (size_t r = 0; r < ROUNDS; r++)
                 ms[d][i][r] = (line[d][0] + line[d][1] * (double)sizes[i]) *
                               (1 + noise * (2 * (double)leat_rng_f32(&rng) - 1));
-    const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
-    leat_crossover_conclude(&times, out);
+    const struct times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+    fit_crossover(&times, out);
 }
 
 TEST(the_formula_holds)
@@ -37,7 +36,7 @@ TEST(the_formula_holds)
     static const double expected[] = { 480. / 9, 480. / 9, 2, 2000. / 3 };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         leat_crossover_result out;
-        conclude(cases[k], 0, 0, &out);
+        conclude_lines(cases[k], 0, 0, &out);
         assert_int_equal(out.crosses, 1);
         assert_true(fabs(out.crossover.value / expected[k] - 1) < 1e-4);
         assert_true(fabs(out.crossover.high - out.crossover.low) < 1e-4 * expected[k]);
@@ -58,7 +57,7 @@ TEST(intervals_hold_the_truth)
     int inside = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         leat_crossover_result out;
-        conclude(line, 0.05, seed, &out);
+        conclude_lines(line, 0.05, seed, &out);
         assert_int_equal(out.crosses, 1);
         assert_int_equal(out.faster_below, 0);
         assert_true(out.crossover.value > 40 && out.crossover.value < 70);
@@ -79,8 +78,8 @@ TEST(a_bend_does_not_move_the_crossing)
             ms[0][i][r] = 0.01 + 0.005 * (double)sizes[i];
             ms[1][i][r] = fmax(0.06, 0.0009 * (double)sizes[i]);
         }
-    const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
-    leat_crossover_conclude(&times, &out);
+    const struct times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+    fit_crossover(&times, &out);
     assert_int_equal(out.crosses, 1);
     assert_true(fabs(out.crossover.value - 10) < 1);
 }
@@ -95,8 +94,8 @@ TEST(one_size_far_off_changes_little)
                 ms[0][i][r] = (2 + 0.05 * (double)sizes[i]) * (i == bad ? 3 : 1);
                 ms[1][i][r] = 0.1;
             }
-        const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
-        leat_crossover_conclude(&times, &out);
+        const struct times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+        fit_crossover(&times, &out);
         assert_int_equal(out.crosses, 0);
         assert_true(fabs(out.devices[0].alpha_ms.value / 2 - 1) <= 0.15);
         if (bad < SIZES - 1) /* nothing but the last tells the slope so well */
@@ -110,28 +109,28 @@ TEST(one_device_may_always_be_faster)
     static const double apart[2][2] = { { 1, 0.1 }, { 0.5, 0.01 } };
     static const double same[2][2] = { { 0.5, 0.01 }, { 0.5, 0.01 } };
     leat_crossover_result out;
-    conclude(parallel, 0.02, 1, &out);
+    conclude_lines(parallel, 0.02, 1, &out);
     assert_int_equal(out.crosses, 0);
     assert_int_equal(out.faster_below, 0);
     assert_true(isnan(out.crossover.value));
-    conclude(apart, 0.02, 2, &out);
+    conclude_lines(apart, 0.02, 2, &out);
     assert_int_equal(out.crosses, 0);
     assert_int_equal(out.faster_below, 1);
     for (uint64_t seed = 0; seed < 6; seed++) { /* noise is no crossing */
-        conclude(same, 0.05, seed, &out);
+        conclude_lines(same, 0.05, seed, &out);
         assert_true(!out.crosses || (out.crossover.high > 2 * out.crossover.low));
     }
-    conclude(same, 0, 0, &out);
+    conclude_lines(same, 0, 0, &out);
     assert_int_equal(out.crosses, 0);
     assert_int_equal(out.faster_below, -1);
 }
 
 TEST(one_size_makes_no_line)
 {
-    const double ms[] = { 1, 1, 1, 2, 2, 2 };
-    const leat_crossover_times times = { sizes, 1, 3, ms };
+    double ms[] = { 1, 1, 1, 2, 2, 2 };
+    const struct times times = { sizes, 1, 3, ms };
     leat_crossover_result out = { .crosses = 1 };
-    leat_crossover_conclude(&times, &out);
+    fit_crossover(&times, &out);
     assert_int_equal(out.crosses, 0);
     assert_int_equal(out.faster_below, 0);
     assert_int_equal(out.devices[1].n_points, 1);
@@ -141,10 +140,10 @@ TEST(one_size_makes_no_line)
 TEST(steps_pay_for_what_was_paid_once)
 {
     const double one_time[] = { 100, 1100 }, ms[] = { 5, 1 };
-    assert_true(leat_crossover_steps_to_pay(one_time, ms, 1) == 250);
-    assert_true(leat_crossover_steps_to_pay((double[]){ 100, 100 }, ms, 1) == 0);
-    assert_true(leat_crossover_steps_to_pay((double[]){ 100, 10 }, ms, 1) == 0);
-    assert_true(leat_crossover_steps_to_pay((double[]){ 0, 9 }, ms, 1) == 3);
-    assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, -1)));
-    assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, 0))); /* it is not faster */
+    assert_true(steps_to_pay(one_time, ms, 1) == 250);
+    assert_true(steps_to_pay((double[]){ 100, 100 }, ms, 1) == 0);
+    assert_true(steps_to_pay((double[]){ 100, 10 }, ms, 1) == 0);
+    assert_true(steps_to_pay((double[]){ 0, 9 }, ms, 1) == 3);
+    assert_true(isnan(steps_to_pay(one_time, ms, -1)));
+    assert_true(isnan(steps_to_pay(one_time, ms, 0))); /* it is not faster */
 }

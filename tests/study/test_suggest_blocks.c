@@ -10,7 +10,6 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out);
 #include "base/clock.h"
 #include "pipeline/read/reader.h"
 #include "study/golden_plant.h"
-#include "study/suggest/suggest_blocks.h"
 #include "study/suggest_fixture.h"
 
 #include "fixtures/record_file.h"

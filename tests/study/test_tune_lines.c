@@ -8,7 +8,7 @@
 #define leat_tune           double_tune
 #include "fixtures/unit.h"
 #include "leat/rng.h"
-#include "study/tune_search.c"
+#include "study/tune.c"
 
 static double (*rate_of)(const leat_arm *arm); /* samples/s of a run */
 static int n_runs;
@@ -89,15 +89,15 @@ static void tune_it(leat_tune_result *result)
 TEST(a_missing_stage_is_tried)
 {
     static leat_tune_result result;
-    const leat_tune_settings none = { 0 };
-    char text[32] = "", values[LEAT_TUNE_VALUES][32];
+    const struct settings none = { 0 };
+    char text[32] = "", values[MOST_VALUES][32];
     leat_config *config;
     rate_of = four_ahead;
     tune_stages("shuffle", &result);
     assert_int_equal(result.n_set, 1);
     assert_string_equal(result.set[0], "pipeline+={prefetch: {batches: 4}}");
     assert_int_equal(leat_config_parse("pipeline: [shuffle]", "x", &config, NULL), LEAT_OK);
-    assert_int_equal(leat_tune_settings_others(&none, config, 2, 2, values), 4);
+    assert_int_equal(other_values(&none, config, 2, 2, values), 4);
     assert_string_equal(values[0], "1");
     assert_int_equal(leat_tune_apply(&result, config, NULL), LEAT_OK);
     assert_int_equal(leat_config_get(config, "pipeline.prefetch.batches", text, 32, NULL), LEAT_OK);
@@ -159,14 +159,14 @@ TEST(noise_is_no_gain)
 /* Direct reads need io_uring; a reader that uses the page cache is another job. */
 TEST(direct_reads_keep_their_reader)
 {
-    const size_t reader = LEAT_TUNE_OPTIONS - 1;
-    const leat_tune_settings none = { 0 };
-    char values[LEAT_TUNE_VALUES][32];
+    const size_t reader = N_OPTIONS - 1;
+    const struct settings none = { 0 };
+    char values[MOST_VALUES][32];
     leat_config *config;
-    assert_string_equal(leat_tune_rows[reader].path, "engine.reader");
+    assert_string_equal(rows[reader].path, "engine.reader");
     assert_int_equal(leat_config_parse("engine: {io: buffered}", "x", &config, NULL), LEAT_OK);
-    assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 1);
+    assert_int_equal(other_values(&none, config, reader, 2, values), 1);
     assert_int_equal(leat_config_set(config, "engine.io=direct", NULL), LEAT_OK);
-    assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 0);
+    assert_int_equal(other_values(&none, config, reader, 2, values), 0);
     leat_config_close(&config);
 }

@@ -238,7 +238,7 @@ TEST(values_are_quoted_for_a_shell)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64] = "";
-        leat_setting_shell(cases[i][0], text, sizeof text);
+        leat_doctor_change_shell(cases[i][0], text, sizeof text);
         assert_string_equal(text, cases[i][1]);
     }
 }

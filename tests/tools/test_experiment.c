@@ -49,7 +49,7 @@ struct arms {
     size_t n;
 };
 
-/* As experiment_compare.c and leat_compare() name them. */
+/* As experiment_run.c and leat_compare() name them. */
 static void add_arms_of(struct arms *arms, const leat_experiment_part *part, const char *device,
                         const char *sim, bool quick)
 {

@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "leat/config.h"
-#include "leat/crossover.h"
 #include "leat/doctor.h"
 #include "print/json.h"
 
@@ -35,15 +34,6 @@ void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const 
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
                                 const leat_doctor_diff *diffs);
 
-/* The same of two devices (--devices). */
-void leat_crossover_print(const leat_crossover_result *result);
-json_t *leat_crossover_json(const leat_crossover_result *result, const char *path);
-
-/* Prints the time of a step, where it goes, and what each part takes; explained: with the rule of the
- * prediction. doctor_print.c calls it. */
-void leat_doctor_tables_print(FILE *to, const leat_doctor_result *result, bool explained);
-/* The sentence of a figure; "": there is none of this name. */
-const char *leat_doctor_evidence_text(const leat_doctor_result *result, const char *name);
 /* In short: its title, the gain, and what to write if that is one value. */
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *result, int32_t number);
 /* Prints a change as item `number` of a list; why: with the reason. doctor_print.c calls it. */
@@ -58,8 +48,6 @@ const char *leat_doctor_ms_text(double ms, char text[32]);
 /* Divides `total` by n shares that sum to 1 into whole numbers that sum to it. */
 void leat_doctor_divide(const double *shares, int n, long total, long *out);
 
-/* --- a changed value of a config, "engine.threads=8", as a person writes it --- */
-
 /* As measured; else as predicted. */
 double leat_doctor_gain(const leat_doctor_suggestion *suggestion);
 
@@ -67,9 +55,9 @@ double leat_doctor_gain(const leat_doctor_suggestion *suggestion);
 leat_part leat_doctor_own_loader(const leat_doctor_result *result);
 
 /* Room for a value of `size` bytes, each of which may be a quote. */
-#define LEAT_SETTING_SHELL(size) (4 * (size) + sizeof " --set ''")
+#define LEAT_DOCTOR_CHANGE_SHELL(size) (4 * (size) + sizeof " --set ''")
 
 /* " --set engine.threads=8", quoted if a shell needs it. Appends to `text`. */
-void leat_setting_shell(const char *set, char *text, size_t size);
+void leat_doctor_change_shell(const char *set, char *text, size_t size);
 
 #endif

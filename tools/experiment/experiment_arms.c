@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "experiment_rows.h"
-#include "experiment_sweep.h"
 #include "formats/figure.h"
 #include "host.h"
 
@@ -24,13 +23,10 @@ static int64_t batch_of(const leat_compare_arm *arm, const char *device)
 /* Time of a step by batch, of the arms of one device. */
 static int add_steps(leat_experiment_run *run, const char *device, leat_error *err)
 {
-    leat_series *series = leat_experiment_add_series(run, 1);
+    leat_series *series = leat_experiment_add_series(run, 1, device, false, "batch", err);
     if (!series)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return LEAT_E_NOMEM;
     snprintf(series->name, sizeof series->name, "%.60s: step", device);
-    snprintf(series->device, sizeof series->device, "%.63s", device);
-    snprintf(series->x_unit, sizeof series->x_unit, "batch");
-    snprintf(series->y_unit, sizeof series->y_unit, "ms");
     for (int32_t i = 0; i < run->n_arms && series->n_points < LEAT_SERIES_MAX_POINTS; i++) {
         const leat_compare_arm *arm = &run->arms[i];
         const double batch = (double)batch_of(arm, device);
@@ -52,9 +48,7 @@ int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err)
         rc = add_steps(run, run->devices[i].name, err);
     for (int32_t i = 0; i < run->n_devices && rc == LEAT_OK; i++)
         if (run->devices[i].kind != LEAT_ON_CPU)
-            leat_sweep_say_crossing(run, "Steps of this MLP",
-                                    leat_sweep_series(run, run->devices[i].name, "step"),
-                                    leat_sweep_series(run, "cpu", "step"));
+            leat_sweep_say_crossing(run, "Steps of this MLP", run->devices[i].name, "step", "step");
     return rc;
 }
 

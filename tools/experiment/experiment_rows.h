@@ -81,7 +81,7 @@ struct leat_experiment_run {
     int32_t n_devices;
     void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
-    /* results */
+    /* results; free() arms and series */
     leat_compare_arm *arms; /* with the part's label and the device at the start of the name */
     int32_t n_arms;
     leat_series *series;
@@ -104,15 +104,15 @@ const char *leat_experiment_config_text(const char *name);
 /* Makes data, runs parts and function, checks claims. Returns LEAT_OK or the first error; the results so far
  * stay in the run. */
 int leat_experiment_run_all(leat_experiment_run *run, leat_error *err);
-/* Frees the results. */
-void leat_experiment_run_fini(leat_experiment_run *run);
 
 /* Adds a note, or a finding; too many are dropped. holds as in leat_finding. */
 void leat_experiment_note(leat_experiment_run *run, const char *format, ...) LEAT_PRINTF(2, 3);
 void leat_experiment_finding(leat_experiment_run *run, int32_t holds, const char *format, ...)
     LEAT_PRINTF(3, 4);
-/* Appends n series with zeros; NULL: out of memory. Valid until the next call. */
-leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n);
+/* Appends n series of a device, in ms, without names and points; NULL: out of memory, and *err says so. Valid until the
+ * next call. */
+leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n, const char *device,
+                                        bool simulated, const char *x_unit, leat_error *err);
 /* Of a sweep, with as many repeats as the run says, or these, where it does not. */
 leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run, int32_t quick,
                                                  int32_t full);
@@ -122,9 +122,8 @@ leat_sweep_options leat_experiment_sweep_options(const leat_experiment_run *run,
 /* Writes the named data set below the run's folder, unless it is there in this size or larger. */
 int leat_experiment_data(const leat_experiment_run *run, const char *name, leat_error *err);
 
-/* Runs a part and appends its arms. */
-int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part *part,
-                            leat_error *err);
+/* Checks all claims of the experiment and adds a finding for each whose arms ran. */
+void leat_experiment_check_claims(leat_experiment_run *run);
 
 /* The config of a part, with its values set. */
 int leat_experiment_open_config(const leat_experiment_run *run, const leat_experiment_part *part,
@@ -132,9 +131,6 @@ int leat_experiment_open_config(const leat_experiment_run *run, const leat_exper
 
 /* Writes a config into the run's data folder, for a process of its own. */
 int leat_experiment_write_config(const leat_experiment_run *run, const char *name, leat_error *err);
-
-/* Checks all claims of the experiment and adds a finding for each whose arms ran. */
-void leat_experiment_check_claims(leat_experiment_run *run);
 
 /* a / b with its 95 % interval, from theirs. All must be above 0, else the limits are not numbers. */
 leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b);
@@ -165,6 +161,15 @@ int leat_experiment_faster(leat_experiment_run *run, leat_error *err);
 int leat_experiment_first(leat_experiment_run *run, leat_error *err);
 int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err);
 int leat_experiment_resident(leat_experiment_run *run, leat_error *err);
+
+/* --- curves --------------------------------------------------------- */
+
+/* leat_experiment_ratio() of two points; all 0 if one is NULL. */
+leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b);
+
+/* Adds a finding that tells from which x on a line of a device is faster than one of the CPU, if both were measured. */
+void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const char *device,
+                             const char *line, const char *cpu_line);
 
 /* --- what a run shows --- */
 

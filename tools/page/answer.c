@@ -151,8 +151,8 @@ static void put_sets(FILE *out, const struct leat_answer_change *change)
           out);
     const int more = change->n_sets - LEAT_ANSWER_SETS_MOST;
     for (int i = 0; i < (more > 0 ? LEAT_ANSWER_SETS_MOST : change->n_sets); i++) {
-        char text[LEAT_SETTING_SHELL(LEAT_ANSWER_SET_SIZE)] = "";
-        leat_setting_shell(change->sets[i], text, sizeof text);
+        char text[LEAT_DOCTOR_CHANGE_SHELL(LEAT_ANSWER_SET_SIZE)] = "";
+        leat_doctor_change_shell(change->sets[i], text, sizeof text);
         fputs(i ? " \\\n" : "", out);
         leat_svg_escape(out, text + 1);
     }

@@ -2,7 +2,7 @@
  *
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
- * DESIGN: the runs of a round are short and alternate (alternate.c): the loader alone, the whole, the step alone, the
+ * DESIGN: the runs of a round are short and alternate (rounds.c): the loader alone, the whole, the step alone, the
  * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
  * Changes are tried by whole runs (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
@@ -14,12 +14,10 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "doctor_fill.h"
-#include "study/bootstrap.h"
 #include "study/facts.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"
-#include "study/suggest/suggest_blocks.h"
 #include "study/trial.h"
 
 enum {
@@ -45,9 +43,9 @@ struct doctor {
     leat_doctor_result *result;
     leat_compare_arm out;
     leat_arm arm;
-    leat_trial other;    /* the other kind of prefetch: loader alone */
-    leat_trial waitless; /* never waits for results: step alone */
-    bool has_other, has_waitless;
+    leat_trial other;    /* the other kind of prefetch: loader alone; without a plan: left out */
+    leat_trial waitless; /* never waits for results: step alone; the same */
+    leat_trial trial;    /* of a change, after the rounds */
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
@@ -71,7 +69,7 @@ static void report(struct doctor *d, const char *what)
 
 /* A variant that the config does not allow is left out. */
 static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
-                        bool *has, leat_error *err)
+                        leat_error *err)
 {
     const bool is_other = trial == &d->other;
     const int64_t part = (d->until_ns - d->from_ns) / REFILL_PART;
@@ -81,10 +79,9 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
                                  .input_only = is_other,
                                  .fill_ns = part < LEAT_ARM_REFILL_NS ? part : 0,
                                  .step_only = !is_other,
-                                 .beside = d->has_other ? &d->other.arm : NULL };
+                                 .beside = d->other.arm.plan ? &d->other.arm : NULL };
     leat_error why = { 0 };
     const int rc = leat_trial_open(trial, &d->arm, &how, &why);
-    *has = rc == LEAT_OK;
     if (rc == LEAT_OK)
         return LEAT_OK;
     leat_trial_close(trial);
@@ -117,10 +114,10 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
     leat_doctor_suggestion change = { .n_set = 0 };
     leat_suggest_prefetch(d->arm.plan, leat_plan_get_info(d->arm.plan)->prefetch > 0 ? 0 : 2,
                           &change);
-    rc = open_variant(d, &d->other, &change, &d->has_other, err);
+    rc = open_variant(d, &d->other, &change, err);
     change = (leat_doctor_suggestion){ .n_set = 1, .set = { "train.sync_every=0" } };
     if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host && !d->arm.step_ns)
-        rc = open_variant(d, &d->waitless, &change, &d->has_waitless, err);
+        rc = open_variant(d, &d->waitless, &change, err);
     return rc;
 }
 
@@ -128,28 +125,24 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
 
 enum { PART_LOADER, PART_RUN, PART_STEP, PART_OTHER, PART_WAITLESS, N_PARTS };
 
-static int run_job(struct doctor *d, int32_t round, leat_error *err)
-{
-    const int64_t from = leat_clock_ns();
-    const int rc = leat_arm_run(&d->arm, round, err);
-    d->run_ns = leat_clock_ns() - from;
-    return rc;
-}
-
 static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 {
     struct doctor *const d = user;
+    const int64_t from = leat_clock_ns();
+    int rc;
     switch (part) {
     case PART_LOADER:
         return leat_arm_run_loader(&d->arm, round, err);
     case PART_RUN:
-        return run_job(d, round, err);
+        rc = leat_arm_run(&d->arm, round, err);
+        d->run_ns = leat_clock_ns() - from;
+        return rc;
     case PART_STEP:
         return leat_arm_run_step(&d->arm, round, err);
     case PART_OTHER:
-        return d->has_other ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
+        return d->other.arm.plan ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
     default:
-        return d->has_waitless ? leat_arm_run_step(&d->waitless.arm, round, err) : LEAT_OK;
+        return d->waitless.arm.plan ? leat_arm_run_step(&d->waitless.arm, round, err) : LEAT_OK;
     }
 }
 
@@ -175,7 +168,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
                                   .enough = report_round,
                                   .user = d };
     d->rounds_ns = leat_clock_ns();
-    const int rc = leat_alternate_run(&d->rounds, err);
+    const int rc = leat_rounds_run(&d->rounds, err);
     if (d->rounds.n_done > 0)
         d->result->rounds = d->rounds.n_done;
     return rc;
@@ -192,14 +185,6 @@ static const leat_compare_arm *conclude(const struct doctor *d, leat_trial *tria
     return &trial->result;
 }
 
-static double ms_total(const leat_doctor_result *result)
-{
-    double ms = 0;
-    for (int32_t i = 0; i < result->n_one_time; i++)
-        ms += result->one_time[i].ms;
-    return ms;
-}
-
 static void gather(struct doctor *d)
 {
     leat_facts *f = &d->facts;
@@ -211,18 +196,17 @@ static void gather(struct doctor *d)
     f->cores = d->rounds.cores;
     f->taken = d->rounds.taken;
     f->throttled = d->rounds.throttled / f->cores;
-    leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
-    f->one_time_ns = ms_total(d->result) * 1e6;
+    f->one_time_ns = leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result) * 1e6;
     if (n_batches > 0 && d->arm.trainer)
         f->steps_of_job = (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs);
     d->epoch_ns = f->run.value > 0 ? (double)n_batches * f->rows / f->run.value * 1e9 : 0;
-    if (d->has_waitless) {
+    if (d->waitless.arm.plan) {
         const leat_compare_arm *const never = conclude(d, &d->waitless, d->waitless.arm.step);
         f->step_free = never->step.value;
         f->step_busy = never->step_busy;
     }
     d->loaders = (leat_doctor_loaders){ .ahead = f->loader };
-    if (d->has_other)
+    if (d->other.arm.plan)
         d->loaders.alone = conclude(d, &d->other, d->other.arm.loader)->loader;
     d->result->no_prefetch = leat_plan_get_info(d->arm.plan)->prefetch == 0;
     if (d->result->no_prefetch) {
@@ -274,7 +258,7 @@ static int probe(struct doctor *d, leat_error *err)
     leat_alternate rounds = {
         .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .enough = is_late, .user = &p
     };
-    const int rc = in_time ? leat_alternate_run(&rounds, err) : LEAT_OK;
+    const int rc = in_time ? leat_rounds_run(&rounds, err) : LEAT_OK;
     if (rc == LEAT_OK && step > 0 && rounds.n_done > 1)
         d->result->probe =
             leat_doctor_slope(p.ns[0], p.ns[1], rounds.n_done, step * twice / d->out.steps);
@@ -334,17 +318,17 @@ static double step_ms(const leat_meter *run)
 }
 
 struct verify {
-    struct doctor *doctor;
-    leat_trial trial; /* the job with the change */
+    struct doctor *doctor; /* its trial: the job with the change */
     leat_meter before[VERIFY_ROUNDS];
 };
 
 static int run_verify(void *user, int32_t changed, int32_t round, leat_error *err)
 {
     struct verify *const v = user;
-    leat_arm *const job = &v->doctor->arm;
-    const int32_t last = v->doctor->result->rounds - 1;
-    const int rc = changed ? leat_arm_run(&v->trial.arm, round, err) : leat_arm_run(job, last, err);
+    struct doctor *const d = v->doctor;
+    leat_arm *const job = &d->arm;
+    const int32_t last = d->result->rounds - 1;
+    const int rc = changed ? leat_arm_run(&d->trial.arm, round, err) : leat_arm_run(job, last, err);
     if (!changed)
         v->before[round] = job->runs[last];
     return rc;
@@ -374,25 +358,20 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     const leat_trial_how how = { .change = s, .rounds = VERIFY_ROUNDS };
-    struct verify *const v = calloc(1, sizeof *v);
+    struct verify v = { .doctor = d };
     leat_alternate rounds = { .n_cells = 2,
                               .n_rounds = VERIFY_ROUNDS,
                               .run = run_verify,
                               .enough = report_verified,
-                              .user = v };
+                              .user = &v };
     int rc;
-    if (!v)
-        return leat_fail(err, LEAT_E_NOMEM, "a trial");
-    v->doctor = d;
-    if ((rc = leat_trial_open(&v->trial, &d->arm, &how, err)) == LEAT_OK &&
-        (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK)
-        leat_suggest_blocks_outlast(s, &v->trial.arm);
-    if (rc == LEAT_OK && (rc = leat_alternate_run(&rounds, err)) == LEAT_OK) {
+    if ((rc = leat_trial_open(&d->trial, &d->arm, &how, err)) == LEAT_OK &&
+        (rc = leat_arm_warm_up(&d->trial.arm, d->options->steps, err)) == LEAT_OK)
+        leat_suggest_blocks_outlast(s, &d->trial.arm);
+    if (rc == LEAT_OK && (rc = leat_rounds_run(&rounds, err)) == LEAT_OK) {
         s->cores_taken = rounds.taken;
-        judge(d, v->before, v->trial.arm.runs, s);
+        judge(d, v.before, d->trial.arm.runs, s);
     }
-    leat_trial_close(&v->trial);
-    free(v);
     return rc;
 }
 
@@ -446,14 +425,13 @@ static double span_cost_ns(void)
 /* As if nobody had taken cores: what follows from the rates as they are beside the others. */
 static void diagnose_beside(struct doctor *d)
 {
-    leat_facts *const quiet = malloc(sizeof *quiet);
-    if (!quiet)
-        return;
-    *quiet = d->facts;
-    quiet->taken = quiet->throttled = 0;
-    leat_diagnose(quiet, &d->diagnosis);
+    leat_facts *const f = &d->facts;
+    const double taken = f->taken, throttled = f->throttled;
+    f->taken = f->throttled = 0;
+    leat_diagnose(f, &d->diagnosis);
     d->result->beside = d->diagnosis.verdict;
-    free(quiet);
+    f->taken = taken;
+    f->throttled = throttled;
 }
 
 /* They take the loader's time like others; a masked one trains nothing. */
@@ -479,14 +457,11 @@ static void split_fused(struct doctor *d)
     for (int32_t i = 0; i < d->facts.n_stages; i++)
         any |= d->facts.stages[i].does == LEAT_DOES_DECODE_AND_OPS;
     const bool in_time = d->until_ns - leat_clock_ns() >= d->run_ns;
-    leat_trial *const trial =
-        any && in_time && !leat_arm_has_cache(d->arm.plan) ? calloc(1, sizeof *trial) : NULL;
-    if (trial && leat_trial_open(trial, &d->arm, &how, NULL) == LEAT_OK &&
-        leat_arm_run_loader(&trial->arm, 0, NULL) == LEAT_OK)
-        leat_facts_split(&d->facts, &trial->arm.input);
-    if (trial)
-        leat_trial_close(trial);
-    free(trial);
+    if (any && in_time && !leat_arm_has_cache(d->arm.plan) &&
+        leat_trial_open(&d->trial, &d->arm, &how, NULL) == LEAT_OK &&
+        leat_arm_run_loader(&d->trial.arm, 0, NULL) == LEAT_OK)
+        leat_facts_split(&d->facts, &d->trial.arm.input);
+    leat_trial_close(&d->trial);
 }
 
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
@@ -566,6 +541,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     }
     leat_trial_close(&d->other);
     leat_trial_close(&d->waitless);
+    leat_trial_close(&d->trial);
     leat_arm_close(&d->arm);
     free(d);
     out->seconds = (double)(leat_clock_ns() - from) * 1e-9;

@@ -14,11 +14,9 @@ typedef struct leat_doctor_loaders {
 
 void leat_doctor_fill(const leat_facts *facts, const leat_diagnosis *diagnosis,
                       const leat_doctor_loaders *loaders, leat_doctor_result *out);
-/* A part of it, after capacities and shares. */
-void leat_doctor_fill_evidence(const leat_facts *facts, leat_doctor_result *out);
-/* The cost of a first step or batch is its extra time over later ones. */
-void leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,
-                            int32_t warmup_steps, leat_doctor_result *out);
+/* The cost of a first step or batch is its extra time over later ones. Returns the sum, ms. */
+double leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,
+                              int32_t warmup_steps, leat_doctor_result *out);
 
 /* How much of a time that was added to steps made runs longer, 0 … 1: the median of n pairs of runs, without it and
  * with it. All in ns per batch. -1: the pairs differ too much, or show what cannot be. */

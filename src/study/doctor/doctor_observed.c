@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "doctor_fill.h"
-#include "study/bootstrap.h"
 #include "study/facts.h"
+#include "study/median_bootstrap.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 
@@ -131,14 +131,8 @@ static void add_rates(const leat_observed *o, leat_meter *meters, leat_compare_a
     f->on_host = o->on_host != 0;
     f->overlaps = o->overlaps != 0;
     f->threads = o->workers > 0 ? o->workers : 0;
-    f->run = out->samples_per_s;
-    f->loader = out->loader;
-    f->step = out->step;
-    f->of_loader = out->of_loader;
-    f->of_step = out->of_step;
-    f->loader_of_step = out->loader_of_step;
+    leat_facts_rates(out, f);
     f->step_busy = 1;
-    f->meter = out->meter;
 }
 
 static int gather(const leat_observed *o, leat_facts *f, leat_error *err)

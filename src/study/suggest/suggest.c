@@ -5,6 +5,7 @@
  * So a row needs no formula, and a change that does not help here is not suggested. */
 #include "suggest.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "base/text.h"
 #include "leat/budget.h"
 #include "study/facts.h"
-#include "suggest_blocks.h"
 
 enum {
     MOST_WORKERS = 64,
@@ -30,6 +30,7 @@ struct row {
     /* Adds values to set; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
     const char *set_to;  /* in place of set: "path=value" */
+    int64_t ahead;       /* in place of set: keep so many times the batches ready */
     const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
 };
 
@@ -77,10 +78,16 @@ leat_plan *leat_suggest_plan(const leat_suggest_about *about, const leat_doctor_
     return plan;
 }
 
-static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
+bool leat_suggest_add(leat_doctor_suggestion *change, const char *format, ...)
 {
-    if (out->n_set < LEAT_DOCTOR_MAX_SET)
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=%lld", path, (long long)value);
+    const size_t size = sizeof change->set[0];
+    va_list args;
+    if (change->n_set == LEAT_DOCTOR_MAX_SET)
+        return false;
+    va_start(args, format);
+    const int n = vsnprintf(change->set[change->n_set++], size, format, args);
+    va_end(args);
+    return (size_t)n < size;
 }
 
 static bool is(const leat_suggest_about *about, leat_verdict_kind kind)
@@ -103,11 +110,10 @@ static bool no_prefetch(const leat_suggest_about *about)
 
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out)
 {
-    if (leat_arm_has_stage(plan, "prefetch"))
-        add(out, "pipeline.prefetch.batches", n);
-    else
-        snprintf(out->set[out->n_set++], sizeof out->set[0],
-                 "pipeline+={prefetch: {batches: %lld}}", (long long)n);
+    leat_suggest_add(out,
+                     leat_arm_has_stage(plan, "prefetch") ? "pipeline.prefetch.batches=%lld"
+                                                          : "pipeline+={prefetch: {batches: %lld}}",
+                     (long long)n);
 }
 
 static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -155,7 +161,7 @@ static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggesti
     static const char *const limits[] = { "pipeline.cache.bytes", "engine.memory" };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (!leat_arm_says(about->config, limits[i], "auto", true))
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=auto", limits[i]);
+            leat_suggest_add(out, "%s=auto", limits[i]);
     leat_suggest_cache_grow(about, out);
 }
 
@@ -182,23 +188,6 @@ static bool uneven_or_shared(const leat_suggest_about *about)
                              is(about, LEAT_VERDICT_SHARED_CORES));
 }
 
-static void set_prefetch_times(const leat_suggest_about *about, int64_t times,
-                               leat_doctor_suggestion *out)
-{
-    const int64_t n = times * about->prefetch;
-    add(out, "pipeline.prefetch.batches", n < MOST_AHEAD ? n : MOST_AHEAD);
-}
-
-static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    set_prefetch_times(about, 4, out);
-}
-
-static void set_many_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    set_prefetch_times(about, 12, out);
-}
-
 static bool idle_cores(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
@@ -207,7 +196,7 @@ static bool idle_cores(const leat_suggest_about *about)
 
 static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "engine.threads", about->facts->cores);
+    leat_suggest_add(out, "engine.threads=%d", (int)about->facts->cores);
 }
 
 /* Workers that sleep need no core. */
@@ -225,7 +214,7 @@ static void set_many_workers(const leat_suggest_about *about, leat_doctor_sugges
     const double short_by = f->loader.value > 0 ? f->step.value / f->loader.value : 1;
     double n = 1.25 * f->threads * short_by + 1;
     n = n < 2 * f->cores ? 2 * f->cores : n > MOST_WORKERS ? MOST_WORKERS : n;
-    add(out, "engine.threads", (int64_t)n);
+    leat_suggest_add(out, "engine.threads=%d", (int)n);
 }
 
 static bool direct_reads(const leat_suggest_about *about)
@@ -284,9 +273,8 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
         if (leat_config_get(about->config, path, text, sizeof text, NULL) < 0)
             break;
         snprintf(path, sizeof path, "train.model[%d].device", i);
-        if (leat_config_get(about->config, path, text, sizeof text, NULL) == LEAT_OK && text[0] &&
-            out->n_set < LEAT_DOCTOR_MAX_SET)
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s-", path);
+        if (leat_suggest_get(about->config, path, text, sizeof text) && text[0])
+            leat_suggest_add(out, "%s-", path);
     }
 }
 
@@ -312,7 +300,7 @@ static bool launches_on_cuda(const leat_suggest_about *about)
 
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "pipeline.batch.size", larger_batch(about));
+    leat_suggest_add(out, "pipeline.batch.size=%lld", (long long)larger_batch(about));
 }
 
 static bool computes(const leat_suggest_about *about)
@@ -334,10 +322,10 @@ static void set_split(const leat_suggest_about *about, leat_doctor_suggestion *o
 {
     const leat_facts *f = about->facts;
     const double all = f->loader_cpu_ns + f->step_cpu_ns;
-    int64_t step = all > 0 ? (int64_t)(f->cores * f->step_cpu_ns / all + 0.5) : 1;
+    int step = all > 0 ? (int)(f->cores * f->step_cpu_ns / all + 0.5) : 1;
     step = step < 1 ? 1 : step > f->cores - 1 ? f->cores - 1 : step;
-    add(out, "engine.threads", f->cores - step);
-    add(out, "train.threads", step);
+    leat_suggest_add(out, "engine.threads=%d", f->cores - step);
+    leat_suggest_add(out, "train.threads=%d", step);
 }
 
 static bool many_workers(const leat_suggest_about *about)
@@ -359,7 +347,7 @@ static const struct row rows[] = {
       "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
       .set = set_cache_size },
     { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
-      .set = set_many_prefetch },
+      .ahead = 12 },
     { "Decode once", "", decodes, .set = set_cache },
     { "Copy bytes, and let the device make floats of them",
       "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
@@ -382,7 +370,7 @@ static const struct row rows[] = {
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
       waiting_workers, .set = set_many_workers },
     { "Keep more batches ready", "a reserve covers batches that come late", uneven_or_shared,
-      .set = set_more_prefetch },
+      .ahead = 4 },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
       direct_reads, .set_to = "engine.io=buffered" },
@@ -535,13 +523,17 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
 {
     leat_doctor_suggestion s = { .n_set = 0 };
     leat_error why = { 0 };
+    const int64_t n_ahead = row->ahead * about->prefetch;
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
     snprintf(s.differs, sizeof s.differs, "%s", row->differs ? row->differs : "");
     if (row->set)
         row->set(about, &s);
+    else if (row->ahead)
+        leat_suggest_add(&s, "pipeline.prefetch.batches=%lld",
+                         (long long)(n_ahead < MOST_AHEAD ? n_ahead : MOST_AHEAD));
     else
-        snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
+        leat_suggest_add(&s, "%s", row->set_to);
     if (is_set(about, &s) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */

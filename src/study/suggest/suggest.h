@@ -36,6 +36,9 @@ enum { LEAT_SUGGEST_RUNS = 5, LEAT_SUGGEST_HURRIED = 3 };
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
                      leat_error *err);
 
+/* Adds a value to set, "path=value", like printf. False: there is no room, or it was cut. */
+bool leat_suggest_add(leat_doctor_suggestion *change, const char *format, ...) LEAT_PRINTF(2, 3);
+
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);
 
@@ -130,5 +133,17 @@ void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggesti
 bool leat_suggest_unread_any(const leat_suggest_about *about);
 /* Takes away the maps of these tensors, and their entries. */
 void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
+
+/* --- a shuffle in blocks instead of a global one, so that few large reads take the place of many small ones --- */
+
+/* Whether each small record is read alone, as the shuffle is global and the files are not kept in memory. */
+bool leat_suggest_blocks_apply(const leat_suggest_about *about);
+/* Sets a block of 256 KiB, and `reader: auto`, which alone reads blocks at once. */
+void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
+
+/* The windows that were read ahead before a run began are not measured, and the run lasts as long. Does nothing unless
+ * the change sets a block. arm: of the change, after its warm-up. Returns what a run takes then, ns; 0: as others;
+ * INT64_MAX / 2: it would have too many steps. */
+int64_t leat_suggest_blocks_outlast(const leat_doctor_suggestion *change, leat_arm *arm);
 
 #endif

@@ -246,8 +246,8 @@ static void advise_workers(const leat_suggest_about *about, leat_doctor_result *
 {
     const leat_facts *const f = about->facts;
     const double times = f->threads > 0 ? leat_forecast_cores(f) / f->threads : 1;
-    leat_doctor_suggestion s = { .n_set = 1, .title = "Let all cores make batches" };
-    snprintf(s.set[0], sizeof s.set[0], "engine.threads=%d", (int)f->cores);
+    leat_doctor_suggestion s = { .title = "Let all cores make batches" };
+    leat_suggest_add(&s, "engine.threads=%d", (int)f->cores);
     leat_facts *const after = calloc(2, sizeof *after);
     if (after && times > 1 && !out->n_no_memory && !leat_suggest_is_listed(&s, out)) {
         after[0] = after[1] = *f;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest_blocks.c: a block of the size that the engine, too, advises (budget.c), in its window of 16 blocks. */
-#include "suggest_blocks.h"
+#include "suggest.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,11 +66,11 @@ void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_sugges
 {
     leat_source_info source;
     leat_plan_source(about->arm->plan, &source);
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "%s%llu", block_path, good_block(&source));
+    leat_suggest_add(out, "%s%llu", block_path, good_block(&source));
     if (!leat_arm_says(about->config, "pipeline.shuffle.window", "auto", true))
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.shuffle.window=auto");
+        leat_suggest_add(out, "pipeline.shuffle.window=auto");
     if (!leat_arm_says(about->config, "engine.reader", "auto", true))
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.reader=auto");
+        leat_suggest_add(out, "engine.reader=auto");
 }
 
 int64_t leat_suggest_blocks_outlast(const leat_doctor_suggestion *change, leat_arm *arm)

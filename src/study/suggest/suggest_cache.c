@@ -4,7 +4,6 @@
  * they need. suggest_advise.c calls it. The changed config is opened, so the values are right. */
 #include "suggest.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,17 +182,6 @@ static bool find_later(const leat_config *config, const struct entries *e, int c
     return found && has_fixed_ops(config, found - 1, out); /* a later map may have been read */
 }
 
-/* Adds a value to set. False: it does not fit. */
-static bool add(leat_doctor_suggestion *out, const char *format, ...) LEAT_PRINTF(2, 3);
-static bool add(leat_doctor_suggestion *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(out->set[out->n_set++], sizeof out->set[0], format, args);
-    va_end(args);
-    return (size_t)n < sizeof out->set[0];
-}
-
 /* "pipeline.map[1].ops=[a, b]": the map's ops from `from` up to `to`. */
 static bool add_ops(const struct place *p, int from, int to, leat_doctor_suggestion *out)
 {
@@ -201,8 +189,8 @@ static bool add_ops(const struct place *p, int from, int to, leat_doctor_suggest
     size_t n = 0;
     for (int i = from; i < to && n < sizeof ops; i++)
         n += (size_t)snprintf(ops + n, sizeof ops - n, "%s%s", i > from ? ", " : "", p->op[i]);
-    return n < sizeof ops &&
-           add(out, "pipeline.map[%d]%s=[%s]", (int)p->map - 1, p->is_list ? "" : ".ops", ops);
+    return n < sizeof ops && leat_suggest_add(out, "pipeline.map[%d]%s=[%s]", (int)p->map - 1,
+                                              p->is_list ? "" : ".ops", ops);
 }
 
 /* The map's options with the ops that stay behind the cache. */
@@ -227,10 +215,11 @@ static bool write_change(const leat_config *config, const struct entries *e, int
     const int behind = p->stage + (cache < 0);
     out->moves = cache >= 0;
     out->divides = p->n_cached < p->n_ops;
-    return (!out->moves || add(change, "pipeline[%d]-", cache)) &&
+    return (!out->moves || leat_suggest_add(change, "pipeline[%d]-", cache)) &&
            (!out->divides || (read_rest(config, p, rest) && add_ops(p, 0, p->n_cached, change))) &&
-           add(change, "pipeline[%d]+=%s", behind, out->moves ? e->entry[cache] : "cache") &&
-           (!out->divides || add(change, "pipeline[%d]+={map: %s}", behind + 1, rest));
+           leat_suggest_add(change, "pipeline[%d]+=%s", behind,
+                            out->moves ? e->entry[cache] : "cache") &&
+           (!out->divides || leat_suggest_add(change, "pipeline[%d]+={map: %s}", behind + 1, rest));
 }
 
 /* Bytes of a sample where the cache is; -1: they differ between samples. */
@@ -279,13 +268,9 @@ static int64_t cached_bytes(const leat_plan *plan)
 bool leat_suggest_cache_memory(const leat_suggest_about *about,
                                const leat_doctor_suggestion *change, leat_suggest_place *out)
 {
-    leat_config *config = NULL;
-    leat_plan *plan = NULL;
+    leat_plan *plan = leat_suggest_plan(about, change, NULL);
     leat_budget *const budget = calloc(1, sizeof *budget);
-    const bool good = budget && leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
-                      leat_doctor_apply(change, config, NULL) == LEAT_OK &&
-                      leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
-                      leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
+    const bool good = plan && budget && leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
     if (good) {
         out->limit_bytes = budget->limit_bytes;
         out->left_bytes = budget->cache_bytes;
@@ -299,7 +284,6 @@ bool leat_suggest_cache_memory(const leat_suggest_about *about,
             out->share = (double)budget->cache_bytes / all;
     }
     leat_plan_close(&plan);
-    leat_config_close(&config);
     free(budget);
     return good;
 }
@@ -308,9 +292,8 @@ bool leat_suggest_cache_reused(const leat_suggest_about *about)
 {
     const leat_trainer_info *const training = leat_trainer_get_info(about->arm->trainer);
     char text[TEXT]; /* without it, `leat train --epochs` says how many */
-    const bool is_set =
-        leat_config_get(about->config, "train.epochs", text, sizeof text, NULL) == LEAT_OK;
-    return !training || training->epochs != 1 || !is_set ||
+    return !training || training->epochs != 1 ||
+           !leat_suggest_get(about->config, "train.epochs", text, sizeof text) ||
            leat_arm_has_stage(about->arm->plan, "repeat");
 }
 

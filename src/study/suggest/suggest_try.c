@@ -6,11 +6,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 #include "study/rounds.h"
 #include "study/trial.h"
 #include "suggest.h"
-#include "suggest_blocks.h"
 
 enum {
     TRIAL_ROUNDS = 3,
@@ -132,7 +131,7 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     /* A faster variant needs more steps to fill a run, and other caches. */
     if (rc == LEAT_OK && (rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err)) == LEAT_OK &&
         (rc = outlast(about, s, &pair.trial->arm, err)) == LEAT_OK &&
-        (rc = leat_alternate_run(&rounds, err)) == LEAT_OK)
+        (rc = leat_rounds_run(&rounds, err)) == LEAT_OK)
         predict(&pair, rounds.n_done, s);
     if (pair.trial->is_unfilled)
         snprintf(s->not_tried, sizeof s->not_tried, "its cache is not filled in 5 s");

@@ -12,13 +12,13 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "study/bootstrap.h"
 #include "study/facts.h"
-#include "study/median.h"
+#include "study/median_bootstrap.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 #include "whatif_model.h"
@@ -32,8 +32,66 @@ enum {
     FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
     MOST_WAITING = 64, /* largest number of threads to measure if they wait */
 };
+static const double EVEN = 0.05;
 static const double WAITS = 0.3;      /* on_cpu() below: threads wait */
 static const double SATURATED = 0.85; /* of the cores, by this process and others */
+
+/* --- the arithmetic ---------------------------------------------------------------------------- */
+
+leat_estimate leat_whatif_rate(const leat_whatif_rates *rates, int32_t threads, int32_t *predicted)
+{
+    *predicted = 0;
+    for (size_t i = 0; i < rates->n; i++)
+        if (rates->threads[i] == threads)
+            return rates->rates[i];
+    const leat_estimate one = rates->per_thread;
+    *predicted = 1;
+    return (leat_estimate){ one.value * threads, one.low * threads, one.high * threads };
+}
+
+static int32_t how_many(double rate, double each)
+{
+    const double n = ceil(rate / each - 1e-9);
+    return n < 1 ? 1 : n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
+void leat_whatif_fill(const leat_whatif_rates *rates, double bytes_per_sample, leat_whatif_row *row)
+{
+    const double consumer = fmin(row->step, row->copy);
+    row->loader = leat_whatif_rate(rates, row->threads, &row->predicted);
+    const double of = row->loader.value / consumer;
+    row->idle = of < 1 ? 1 - of : 0;
+    const char *bound = fabs(of - 1) <= EVEN    ? "even"
+                        : of < 1                ? "input"
+                        : row->copy < row->step ? "copy"
+                                                : "step";
+    snprintf(row->bound, sizeof row->bound, "%s", bound);
+    row->threads_needed = how_many(consumer, rates->per_thread.value);
+    row->cores_needed = how_many(consumer, rates->per_core);
+    row->bytes_per_s_needed = consumer * bytes_per_sample;
+}
+
+void leat_whatif_say(leat_whatif_result *out)
+{
+    const leat_whatif_row *row = out->rows;
+    for (int32_t i = 1; i < out->n_rows; i++)
+        if (out->rows[i].cores_needed > row->cores_needed)
+            row = &out->rows[i];
+    const char *simulated = row->simulated ? " (simulated)" : "";
+    if (row->cores_needed <= out->cores)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%d thread%s on %d of this machine's cores keep%s %s busy%s", row->threads_needed,
+                  row->threads_needed == 1 ? "" : "s", row->cores_needed,
+                  row->threads_needed == 1 ? "s" : "", row->device, simulated);
+    else
+        leat_text(
+            out->sentence, sizeof out->sentence,
+            "%s%s would need %d threads on %d cores like these to be busy all the time; predicted "
+            "from %d cores",
+            row->device, simulated, row->threads_needed, row->cores_needed, out->cores);
+}
+
+/* --- a feed ----------------------------------------------------------------------------------- */
 
 /* The loader with a number of threads, or with other options. */
 struct feed {
@@ -52,35 +110,9 @@ struct study {
     leat_whatif_result *out;
     struct feed feeds[FEEDS];
     size_t n_feeds;
+    leat_compare_arm device; /* of the step on the one that is measured */
     int n_done, n_runs;
 };
-
-/* --- a feed ----------------------------------------------------------------------------------- */
-
-/* Copies the config and sets its threads; the caller opens the arm. Close it also after an error. */
-static int open_feed(struct feed *feed, const leat_config *config, int32_t threads,
-                     int32_t n_rounds, leat_error *err)
-{
-    char text[64];
-    feed->threads = threads;
-    feed->out.steps = INT32_MAX;
-    feed->arm.input_only = true;
-    feed->arm.loader_ns = FEED_NS;
-    feed->rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates);
-    if (!feed->rates)
-        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
-    feed->per_cpu = feed->rates + n_rounds;
-    leat_text(text, sizeof text, "engine.threads=%d", threads);
-    const int rc = leat_arm_configure(&feed->arm, &feed->out, n_rounds, config, "cpu", err);
-    return rc < 0 ? rc : leat_config_set(feed->arm.config, text, err);
-}
-
-static void close_feed(struct feed *feed)
-{
-    leat_arm_close(&feed->arm);
-    free(feed->rates);
-    memset(feed, 0, sizeof *feed);
-}
 
 static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
 {
@@ -118,17 +150,31 @@ static const struct {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
+/* Copies the config and sets its threads; the caller opens the arm. drop_last_feed() closes it, also after an error. */
 static int add_feed(struct study *study, int32_t threads, int trial, struct feed **out,
                     leat_error *err)
 {
-    *out = &study->feeds[study->n_feeds++];
-    (*out)->trial = trial;
-    return open_feed(*out, study->config, threads, study->options.rounds, err);
+    struct feed *const feed = *out = &study->feeds[study->n_feeds++];
+    const int32_t n_rounds = study->options.rounds;
+    char text[64];
+    *feed = (struct feed){ .threads = threads,
+                           .trial = trial,
+                           .arm = { .input_only = true, .loader_ns = FEED_NS },
+                           .out = { .steps = INT32_MAX },
+                           .rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates) };
+    if (!feed->rates)
+        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
+    feed->per_cpu = feed->rates + n_rounds;
+    leat_text(text, sizeof text, "engine.threads=%d", threads);
+    const int rc = leat_arm_configure(&feed->arm, &feed->out, n_rounds, study->config, "cpu", err);
+    return rc < 0 ? rc : leat_config_set(feed->arm.config, text, err);
 }
 
 static void drop_last_feed(struct study *study)
 {
-    close_feed(&study->feeds[--study->n_feeds]);
+    struct feed *const feed = &study->feeds[--study->n_feeds];
+    leat_arm_close(&feed->arm);
+    free(feed->rates);
 }
 
 static int add_threads(struct study *study, int32_t threads, leat_error *err)
@@ -191,7 +237,7 @@ static int run_rounds(struct study *study, leat_error *err)
                               .run = run_feed,
                               .user = study };
     study->n_runs = (int)study->n_feeds * study->options.rounds + (int)study->options.n_devices;
-    const int rc = leat_alternate_run(&rounds, err);
+    const int rc = leat_rounds_run(&rounds, err);
     study->out->cores_taken = rounds.taken;
     return rc;
 }
@@ -253,7 +299,7 @@ static int choose_feeds(struct study *study, leat_error *err)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *err)
+static int measure_arm(leat_arm *arm, leat_whatif_row *row, leat_error *err)
 {
     int64_t ns[STEP_ROUNDS];
     int rc = leat_arm_warm_step(arm, err);
@@ -267,32 +313,31 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     const leat_meter *any =
         &arm->step[0]; /* all steps are on one batch, which may be a short one */
     const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
-    *step = rows * 1e9 / fmax(leat_median_of(ns, STEP_ROUNDS), 1);
-    *copy = arm->loader[0].exposed_copy > 0
-                ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
-                : (double)INFINITY;
+    row->step = rows * 1e9 / fmax(leat_median_of(ns, STEP_ROUNDS), 1);
+    row->copy = arm->loader[0].exposed_copy > 0
+                    ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
+                    : (double)INFINITY;
     return LEAT_OK;
 }
 
-static int measure_device(struct study *study, const char *name, double *step, double *copy,
-                          int32_t *simulated, leat_error *err)
+/* Fills what all rows of a device have in common. */
+static int measure_device(struct study *study, const char *name, leat_whatif_row *row,
+                          leat_error *err)
 {
-    leat_compare_arm *out = calloc(1, sizeof *out);
+    leat_compare_arm *const out = &study->device;
     leat_arm arm = { .n_times = 0 };
-    int rc = out ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "an arm");
-    if (rc < 0)
-        return rc;
-    out->steps = MOST_STEPS;
+    int rc;
+    *out = (leat_compare_arm){ .steps = MOST_STEPS };
     if ((rc = leat_arm_configure(&arm, out, STEP_ROUNDS, study->config, name, err)) == LEAT_OK &&
         (rc = leat_arm_open(&arm, err)) == LEAT_OK)
         rc = out->on_host
                  ? leat_fail(err, LEAT_E_ARGUMENT,
                              "its steps take the cores of the workers, so that these rates "
                              "say nothing; `leat compare` measures both together")
-                 : measure_arm(&arm, step, copy, err);
-    *simulated = out->simulated;
+                 : measure_arm(&arm, row, err);
+    snprintf(row->device, sizeof row->device, "%s", name);
+    row->simulated = out->simulated;
     leat_arm_close(&arm);
-    free(out);
     report(study);
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", name) : LEAT_OK;
 }
@@ -301,20 +346,14 @@ static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_e
 {
     leat_whatif_result *out = study->out;
     for (size_t d = 0; d < study->options.n_devices; d++) {
-        double step = 0, copy = 0;
-        int32_t simulated = 0;
-        const char *name = study->options.devices[d];
-        const int rc = measure_device(study, name, &step, &copy, &simulated, err);
+        leat_whatif_row row = { .step = 0 };
+        const int rc = measure_device(study, study->options.devices[d], &row, err);
         if (rc < 0)
             return rc;
         for (size_t t = 0; t < study->options.n_threads; t++) {
-            leat_whatif_row *row = &out->rows[out->n_rows++];
-            *row = (leat_whatif_row){ .simulated = simulated,
-                                      .threads = study->options.threads[t],
-                                      .step = step,
-                                      .copy = copy };
-            snprintf(row->device, sizeof row->device, "%s", name);
-            leat_whatif_fill(rates, out->bytes_per_sample, row);
+            row.threads = study->options.threads[t];
+            leat_whatif_fill(rates, out->bytes_per_sample, &row);
+            out->rows[out->n_rows++] = row;
         }
     }
     return LEAT_OK;
@@ -328,21 +367,15 @@ static leat_estimate median_of(const struct study *study, const double *rates)
     return leat_bootstrap_median(rates, (size_t)study->options.rounds);
 }
 
-/* Rates of the unchanged config, in order of the number of threads. */
+/* Rates of the unchanged config. */
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
         const struct feed *feed = &study->feeds[i];
-        size_t at = rates->n;
         if (feed->trial >= 0)
             continue;
-        for (; at && rates->threads[at - 1] > feed->threads; at--) {
-            rates->threads[at] = rates->threads[at - 1];
-            rates->rates[at] = rates->rates[at - 1];
-        }
-        rates->threads[at] = feed->threads;
-        rates->rates[at] = median_of(study, feed->rates);
-        rates->n++;
+        rates->threads[rates->n] = feed->threads;
+        rates->rates[rates->n++] = median_of(study, feed->rates);
     }
 }
 

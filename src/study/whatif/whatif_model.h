@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * whatif_model.h: the arithmetic of leat_whatif(): from measured rates to predicted ones, and to what would
+ * whatif_model.h: the arithmetic of whatif.c: from measured rates to predicted ones, and to what would
  * keep a device busy. */
 #ifndef LEAT_WHATIF_MODEL_H
 #define LEAT_WHATIF_MODEL_H
@@ -10,7 +10,7 @@
 #include "leat/plan.h"
 #include "leat/whatif.h"
 
-/* Rates of the loader alone that were measured, by growing numbers of threads. */
+/* Rates of the loader alone that were measured, by numbers of threads. */
 typedef struct leat_whatif_rates {
     size_t n;
     int32_t threads[LEAT_WHATIF_THREADS * 2];

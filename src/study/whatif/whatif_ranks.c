@@ -14,7 +14,7 @@
 #include "leat/ranks.h"
 #include "leat/train.h"
 #include "leat/whatif.h"
-#include "study/bootstrap.h"
+#include "study/median_bootstrap.h"
 #include "study/rounds.h"
 #include "whatif_model.h"
 
@@ -189,7 +189,7 @@ static int run(study *s, const leat_config *config, leat_error *err)
         if (s->options.ranks[i] != 1)
             rc = add_group(s, config, s->options.ranks[i], err);
     rounds.n_cells = s->n_groups;
-    if (rc < 0 || (rc = leat_alternate_run(&rounds, err)) < 0)
+    if (rc < 0 || (rc = leat_rounds_run(&rounds, err)) < 0)
         return rc;
     s->out->cores = rounds.cores;
     s->out->cores_taken = rounds.taken;

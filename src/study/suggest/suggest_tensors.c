@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * suggest_bytes.c: leaves out a `normalize`, or a `cast` of bytes to float32, at the end of the pipeline. The trainer
+ * suggest_tensors.c: what a batch need not hold. Leaves out a `normalize`, or a `cast` of bytes to float32, at the end of the pipeline. The trainer
  * takes uint8, converts it (each byte is exact in float32 and bfloat16) and computes `train.normalize` to the bits of
- * the op, so all numbers of the training stay the same. Or lets leat divide the maps between CPU and device. */
+ * the op, so all numbers of the training stay the same. Or lets leat divide the maps between CPU and device. Or leaves out
+ * tensors that are read, mapped and batched, and that nobody trains on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -158,13 +159,13 @@ void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggest
     static const char *const others[] = { "eval.pipeline", "whiten.pipeline" };
     edit train = { .instead = "" }, e;
     if (edit_of(about, "pipeline", &train))
-        memcpy(out->set[out->n_set++], train.take, sizeof train.take);
+        leat_suggest_add(out, "%s", train.take);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (edit_of(about, others[i], &e))
-            memcpy(out->set[out->n_set++], e.take, sizeof e.take);
+            leat_suggest_add(out, "%s", e.take);
     if (!train.instead[0])
         return;
-    memcpy(out->set[out->n_set++], train.instead, sizeof train.instead);
+    leat_suggest_add(out, "%s", train.instead);
     snprintf(out->title, sizeof out->title, "Copy bytes, and let the device normalize them");
     snprintf(out->why, sizeof out->why,
              "`train.normalize` makes the same numbers on the device; a batch of bytes is a "
@@ -174,12 +175,12 @@ void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggest
 void leat_suggest_maps_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     char map[64], text[PATH];
-    for (int i = 0; i < MOST_MAPS && out->n_set < LEAT_DOCTOR_MAX_SET; i++) {
+    for (int i = 0; i < MOST_MAPS; i++) {
         snprintf(map, sizeof map, "pipeline.map[%d]", i);
         if (!leat_suggest_get(about->config, map, text, sizeof text))
             break;
         if (!lacks_or_is(about->config, map, "device", "auto"))
-            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s.device=auto", map);
+            leat_suggest_add(out, "%s.device=auto", map);
     }
 }
 
@@ -188,4 +189,154 @@ bool leat_suggest_maps_apply(const leat_suggest_about *about)
     leat_doctor_suggestion change = { .n_set = 0 };
     leat_suggest_maps_set(about, &change);
     return about->is_cuda && !about->arm->step_ns && change.n_set;
+}
+
+/* --- tensors that nobody reads ------------------------------------------------------------------ */
+
+/* By the trainer. */
+static bool is_read(const leat_suggest_about *about, const char *tensor)
+{
+    char target[256], weight[256], input[64];
+    if (!leat_suggest_get(about->config, "train.target", target, sizeof target))
+        strcpy(target, "label");
+    leat_suggest_get(about->config, "train.sample_weight", weight, sizeof weight);
+    return !strcmp(tensor, target) || !strcmp(tensor, weight) ||
+           !strcmp(tensor, leat_suggest_input(about, input));
+}
+
+/* The entry that asks for the tensor in a part ("", "eval."): only what the config names can be left out. */
+static bool entry_of(const leat_suggest_about *about, const char *part, const char *tensor,
+                     char path[128])
+{
+    leat_source_info source;
+    char text[512];
+    leat_plan_source(about->arm->plan, &source);
+    const int n = snprintf(path, 128, "%ssource.%s.features.%s", part,
+                           source.name ? source.name : "", tensor);
+    return n > 0 && n < 127 && leat_suggest_get(about->config, path, text, sizeof text);
+}
+
+/* Whether tensor i can be left out. The tensor of maps that name none stays: without it they would work on another
+ * one. */
+static bool is_unread(const leat_suggest_about *about, int32_t i)
+{
+    char path[128];
+    const char *const tensor = leat_plan_tensor(about->arm->plan, i)->name;
+    return strcmp(tensor, leat_suggest_default(about->arm->plan)) != 0 && !is_read(about, tensor) &&
+           entry_of(about, "", tensor, path);
+}
+
+/* The maps of all these tensors, from the last on, so that the others keep their numbers. */
+static void take_maps(const leat_suggest_about *about, const char *part,
+                      leat_doctor_suggestion *out)
+{
+    char path[128], text[4096];
+    int n = 0;
+    for (; n < MOST_MAPS; n++) {
+        snprintf(path, sizeof path, "%spipeline.map[%d]", part, n);
+        if (!leat_suggest_get(about->config, path, text, sizeof text))
+            break;
+    }
+    while (n-- > 0) {
+        snprintf(path, sizeof path, "%spipeline.map[%d].tensor", part, n);
+        const int32_t i = leat_suggest_get(about->config, path, text, sizeof text)
+                              ? leat_plan_tensor_index(about->arm->plan, text)
+                              : -1;
+        if (i < 0 || !is_unread(about, i))
+            continue;
+        *strrchr(path, '.') = 0;
+        leat_suggest_add(out, "%s-", path);
+    }
+}
+
+static void take_entries(const leat_suggest_about *about, const char *part,
+                         leat_doctor_suggestion *out)
+{
+    char path[128];
+    for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i); i++)
+        if (is_unread(about, i) &&
+            entry_of(about, part, leat_plan_tensor(about->arm->plan, i)->name, path))
+            leat_suggest_add(out, "%s-", path);
+}
+
+/* Whether what is read has the same places in both plans: a trainer takes the batches of another part by place. */
+static bool same_places(const leat_suggest_about *about, const leat_plan *plan,
+                        const leat_plan *other)
+{
+    for (int32_t i = 0; leat_plan_tensor(plan, i); i++) {
+        const char *const tensor = leat_plan_tensor(plan, i)->name;
+        if (is_read(about, tensor) && leat_plan_tensor_index(other, tensor) != i)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the part, if there is one, still goes with the training. */
+static bool keeps_places(const leat_suggest_about *about, const leat_doctor_suggestion *change,
+                         const char *part)
+{
+    char text[16];
+    if (!leat_suggest_get(about->config, part, text, sizeof text))
+        return true;
+    leat_plan *plan = leat_suggest_plan(about, change, NULL),
+              *other = leat_suggest_plan(about, change, part);
+    const bool same = plan && other && same_places(about, plan, other);
+    leat_plan_close(&plan);
+    leat_plan_close(&other);
+    return same;
+}
+
+bool leat_suggest_unread_any(const leat_suggest_about *about)
+{
+    leat_doctor_suggestion change = { .n_set = 0 };
+    if (!about->arm->step_ns)
+        leat_suggest_unread_set(about, &change);
+    return change.n_set && keeps_places(about, &change, "eval") &&
+           keeps_places(about, &change, "whiten");
+}
+
+/* Whether tensor t has a random op of that name. */
+static bool draws(const leat_plan *plan, int32_t t, const char *op)
+{
+    leat_chain_op_info info;
+    for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &info) == LEAT_OK; i++)
+        if (info.random && !strcmp(info.name, op))
+            return true;
+    return false;
+}
+
+/* Whether another tensor, which stays, has a random op of tensor t: its draws depend on how many of that name there are. */
+static bool shares_draws(const leat_suggest_about *about, int32_t t)
+{
+    const leat_plan *const plan = about->arm->plan;
+    leat_chain_op_info op;
+    for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++)
+        for (int32_t k = 0; op.random && leat_plan_tensor(plan, k); k++)
+            if (!is_unread(about, k) && draws(plan, k, op.name))
+                return true;
+    return false;
+}
+
+void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    static const char *const parts[] = { "", "eval.", "whiten." };
+    const leat_tensor_info *tensor;
+    char names[200] = "";
+    int n_unread = 0;
+    for (int32_t i = 0; (tensor = leat_plan_tensor(about->arm->plan, i)); i++) {
+        if (!is_unread(about, i))
+            continue;
+        const size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", tensor->name);
+        n_unread++;
+        if (shares_draws(about, i))
+            snprintf(out->differs, sizeof out->differs, "other random draws");
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        take_maps(about, parts[i], out);
+        take_entries(about, parts[i], out);
+    }
+    snprintf(out->why, sizeof out->why,
+             "the model does not read %s, which %s read, mapped and copied for each sample", names,
+             n_unread == 1 ? "is" : "are");
 }

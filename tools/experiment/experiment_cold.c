@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_creation.c: model-creation: opening a device, building a model, its first step and a steady step, each
- * measured in new processes. */
+ * experiment_cold.c: the experiments that start new processes. model-creation: opening a device, building a model, its first
+ * step and a steady step. first-epoch: `leat train` with files that are on disk only or in the page cache, and with a cache
+ * that the first epoch fills; what the first one took longer for is what `leat train` says. */
+#include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "experiment_sweep.h"
+#include "experiment_rows.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"
@@ -135,7 +139,7 @@ int leat_experiment_cold(const char *device, int64_t n_layers, leat_error *err)
     return LEAT_OK;
 }
 
-/* --- in the experiment ------------------------------------------------------------------------------- */
+/* --- model-creation ------------------------------------------------------------------------------- */
 
 static int start_cold(const char *device, int64_t n_layers, double out[N_TIMES], leat_error *err)
 {
@@ -160,7 +164,6 @@ static int start_cold(const char *device, int64_t n_layers, double out[N_TIMES],
 /* A series per time: x = hidden layers. One process gives all times of a point, so they are kept until all
  * series have asked for them. */
 struct creation {
-    leat_experiment_run *run;
     const leat_experiment_device *device;
     const leat_series *series;
     double got[LEAT_SERIES_MAX_POINTS][N_TIMES];
@@ -175,8 +178,7 @@ static int measure(void *user, int32_t series, int32_t point, double *y, leat_er
             start_cold(c->device->name, (int64_t)c->series->points[point].x, c->got[point], err);
         if (rc < 0)
             return rc;
-        for (int i = 0; i < N_TIMES; i++)
-            c->has[point][i] = true;
+        memset(c->has[point], true, sizeof c->has[point]);
     }
     c->has[point][series] = false;
     *y = c->got[point][series];
@@ -189,18 +191,16 @@ static int sweep_device(leat_experiment_run *run, const leat_experiment_device *
     static const double quick[] = { 1, 10, 100 }, full[] = { 1, 2, 5, 10, 20, 50, 100 };
     const int32_t n = run->quick ? 3 : 7;
     struct creation *c = calloc(1, sizeof *c);
-    leat_series *series = c ? leat_experiment_add_series(run, N_TIMES) : NULL;
-    if (!series) {
+    leat_series *series = leat_experiment_add_series(
+        run, N_TIMES, device->name, device->kind == LEAT_ON_SIM, "hidden layers", err);
+    if (!c || !series) {
         free(c);
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     }
-    *c = (struct creation){ .run = run, .device = device, .series = series };
+    c->device = device;
+    c->series = series;
     for (int i = 0; i < N_TIMES; i++) {
         snprintf(series[i].name, sizeof series[i].name, "%.60s: %s", device->name, time_names[i]);
-        snprintf(series[i].device, sizeof series[i].device, "%.63s", device->name);
-        snprintf(series[i].x_unit, sizeof series[i].x_unit, "hidden layers");
-        snprintf(series[i].y_unit, sizeof series[i].y_unit, "ms");
-        series[i].simulated = device->kind == LEAT_ON_SIM;
         series[i].n_points = n;
         for (int32_t p = 0; p < n; p++)
             series[i].points[p].x = (run->quick ? quick : full)[p];
@@ -263,12 +263,182 @@ int leat_experiment_one_time(const char *device, double *ms, leat_error *err)
         const int rc = start_cold(device, 1, got, err);
         if (rc < 0)
             return rc;
-        const double sum = got[0] + got[1] + got[2] - got[3];
-        int at = i;
-        for (; at > 0 && sums[at - 1] > sum; at--)
-            sums[at] = sums[at - 1];
-        sums[at] = sum;
+        sums[i] = got[0] + got[1] + got[2] - got[3];
     }
-    *ms = sums[1] > 0 ? sums[1] : 0;
+    const double low = fmin(sums[0], sums[1]), high = fmax(sums[0], sums[1]);
+    *ms = fmax(0, fmax(low, fmin(high, sums[2])));
     return LEAT_OK;
+}
+
+/* --- first-epoch ------------------------------------------------------------------------------------- */
+
+enum {
+    EPOCHS = 3,
+    RATIO = EPOCHS,
+    N_VALUES,
+    ROUNDS = 9,
+    QUICK_ROUNDS = 5,
+    FILES = 4,
+    MOST_PARTS = 8
+};
+
+static const struct job {
+    const char *name, *config;
+    bool cold;
+    double least, most; /* claimed, of the first epoch over the second; 0: any */
+} jobs[] = {
+    { "files on disk only", "first-epoch", true, 1.05, 0 },
+    { "files in the page cache", "first-epoch", false, 0, 1.1 },
+    { "files in the page cache, `cache`", "first-epoch-cache", false, 1.1, 0 },
+};
+enum { N_JOBS = sizeof jobs / sizeof *jobs };
+
+struct first {
+    leat_experiment_run *run;
+    const char *device;
+    double got[N_JOBS][N_VALUES]; /* ms of the epochs; the first over the second */
+    bool has[N_JOBS][N_VALUES];
+    /* Sums over the processes of a job. */
+    double more[N_JOBS], parts[N_JOBS][MOST_PARTS], disk[N_JOBS];
+    char names[MOST_PARTS][32];
+};
+
+/* Takes the pictures out of the page cache, where the file system lets go of them. */
+static void forget_files(const leat_experiment_run *run)
+{
+    for (int i = 0; i < FILES; i++) {
+        char *const path =
+            leat_files_text("%s/images-256px-%05d-of-%05d.tfrecord", run->data_folder, i, FILES);
+        const int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (fd >= 0 && !fdatasync(fd))
+            posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        if (fd >= 0)
+            close(fd);
+        free(path);
+    }
+}
+
+/* What the process said of its first epoch; nothing, if that was not the longest. */
+static void take_parts(struct first *f, int32_t j, const json_t *said)
+{
+    const json_t *row;
+    size_t i;
+    f->disk[j] += json_number_value(json_object_get(said, "disk_bytes"));
+    json_array_foreach(json_object_get(said, "parts"), i, row)
+    {
+        const double s = json_number_value(json_object_get(row, "seconds"));
+        if (i == MOST_PARTS)
+            break;
+        snprintf(f->names[i], sizeof f->names[i], "%s",
+                 json_string_value(json_object_get(row, "name")));
+        f->parts[j][i] += s;
+        f->more[j] += s;
+    }
+}
+
+static int train(struct first *f, int32_t j, leat_error *err)
+{
+    char text[1 << 15];
+    char *const path = leat_files_text("%s/%s.yaml", f->run->data_folder, jobs[j].config);
+    const char *const arguments[] = { "train", path,     "--device", f->device, "--epochs",
+                                      "3",     "--json", "-q",       NULL };
+    if (jobs[j].cold)
+        forget_files(f->run);
+    int rc = path ? leat_experiment_again(arguments, text, sizeof text, err)
+                  : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    json_t *const json = rc == LEAT_OK ? json_loads(text, 0, NULL) : NULL;
+    const json_t *const epochs = json_object_get(json, "epochs");
+    if (rc == LEAT_OK && json_array_size(epochs) != EPOCHS)
+        rc = leat_fail(err, LEAT_E_INTERNAL, "leat train gave no %d epochs", EPOCHS);
+    for (size_t i = 0; i < N_VALUES && rc == LEAT_OK; i++) {
+        const json_t *const s = json_object_get(json_array_get(epochs, i), "seconds");
+        f->got[j][i] = i == RATIO ? f->got[j][0] / f->got[j][1] : json_number_value(s) * 1e3;
+        f->has[j][i] = true;
+    }
+    if (rc == LEAT_OK)
+        take_parts(f, j, json_object_get(json, "first_epoch"));
+    json_decref(json);
+    free(path);
+    return rc;
+}
+
+/* One process gives all values, which are kept until they were asked for. */
+static int measure_epoch(void *user, int32_t series, int32_t point, double *y, leat_error *err)
+{
+    struct first *const f = user;
+    const int32_t j = series % N_JOBS, value = series < N_JOBS ? point : RATIO;
+    const int rc = f->has[j][value] ? LEAT_OK : train(f, j, err);
+    f->has[j][value] = false;
+    *y = f->got[j][value];
+    return rc;
+}
+
+/* "files on disk only, cpu: of what the first epoch takes longer, storage 61 %, first step 30 %" */
+static void say_parts(const struct first *f, int32_t j)
+{
+    char text[400] = "";
+    for (int i = 0; i < MOST_PARTS && f->more[j] > 0; i++)
+        if (f->parts[j][i] >= 0.02 * f->more[j])
+            leat_files_append(text, sizeof text, ", %s %s", f->names[i],
+                              leat_figure_percent(f->parts[j][i] / f->more[j]).text);
+    if (*text)
+        leat_experiment_note(f->run, "%s: %s: of what the first epoch takes longer%s", f->device,
+                             jobs[j].name, text);
+    if (jobs[j].cold && f->disk[j] <= 0)
+        leat_experiment_note(f->run, "%s: %s: nothing came from disks, so they stayed in memory",
+                             f->device, jobs[j].name);
+}
+
+static void say_epochs(const struct first *f, const leat_series *series)
+{
+    for (int32_t j = 0; j < N_JOBS; j++) {
+        const leat_point *const ratio = series[N_JOBS + j].points;
+        leat_experiment_finding(
+            f->run, leat_experiment_holds(ratio->low, ratio->high, jobs[j].least, jobs[j].most),
+            "The first epoch takes at %s %.3g times as long as the second, on %s, %s%s: %.3g "
+            "times (%.3g-%.3g)",
+            jobs[j].most > 0 ? "most" : "least", jobs[j].most + jobs[j].least, f->device,
+            jobs[j].name, series[j].simulated ? " (simulated)" : "", ratio->y, ratio->low,
+            ratio->high);
+        say_parts(f, j);
+    }
+}
+
+static int sweep_jobs(struct first *f, const leat_experiment_device *device, leat_error *err)
+{
+    leat_experiment_run *const run = f->run;
+    leat_series *const series = leat_experiment_add_series(
+        run, 2 * N_JOBS, device->name, device->kind == LEAT_ON_SIM, "epoch", err);
+    if (!series)
+        return LEAT_E_NOMEM;
+    for (int j = 0; j < N_JOBS; j++) {
+        snprintf(series[j].name, sizeof series[j].name, "%.40s: %s", device->name, jobs[j].name);
+        series[j].n_points = EPOCHS;
+        for (int e = 0; e < EPOCHS; e++)
+            series[j].points[e].x = e + 1;
+        series[N_JOBS + j].n_points = 1; /* paired by process; not shown as curves */
+    }
+    const leat_sweep_options how = leat_experiment_sweep_options(run, QUICK_ROUNDS, ROUNDS);
+    const int rc = leat_sweep(series, 2 * N_JOBS, &how, measure_epoch, f, err);
+    if (rc == LEAT_OK)
+        say_epochs(f, series);
+    run->n_series -= N_JOBS;
+    return rc;
+}
+
+int leat_experiment_first(leat_experiment_run *run, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int j = 0; j < N_JOBS && rc == LEAT_OK; j++)
+        rc = leat_experiment_write_config(run, jobs[j].config, err);
+    for (int32_t i = 0; i < run->n_devices && rc == LEAT_OK; i++) {
+        struct first *const f = calloc(1, sizeof *f);
+        if (!f)
+            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        f->run = run;
+        f->device = run->devices[i].name;
+        rc = sweep_jobs(f, &run->devices[i], err);
+        free(f);
+    }
+    return rc;
 }
