@@ -125,6 +125,9 @@ static int take_side(const struct index_options *o, const char *path, uint64_t n
                                      .check = o->check,
                                      .rebuild = o->rebuild };
     leat_jpeg_side side;
+    leat_format_error why;
+    if (!o->check && !o->rebuild && leat_jpeg_index_check_replaced(path, &why) < 0)
+        return leat_files_fail(err, &why);
     const int rc = leat_jpeg_side_take(path, n_records, &how, &side, err);
     if (rc < 0)
         return rc;
