@@ -178,8 +178,8 @@ static void make_answers(const leat_input *inputs, int n, answered *all)
 
 static void put_head(FILE *out, const char *title)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+    fputs(LEAT_PAGE_BEGINS
+          "\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
           "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
           out);
     leat_svg_escape(out, title);
