@@ -78,6 +78,7 @@ static int find_column(const opening *o, const char *text, const leat_node *wher
 {
     const named found = find_name(o, text);
     *out = found.first;
+    o->f->has_names |= found.first >= 0;
     if (found.second >= 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "columns %lld and %lld are both named '%s': rename one, or give its "
