@@ -312,8 +312,8 @@ TEST(errors_say_what_and_where)
                "is the missing value -999: give the feature a `default`");
     fails_with("a,b\n1,2\nnan,2\n", "na: nan, features: {x: a}", LEAT_E_DATA,
                "is the missing value nan: give the feature a `default`");
-    check_numbers("a,b\nNA,2\n", "na: NA, features: {n: {columns: a, classes: [EU, NA]}}",
-                  (const int64_t[]){ 1 }, 1);
+    fails_with("a,b\nNA,2\n", "na: NA, features: {n: {columns: a, classes: [EU, NA]}}",
+               LEAT_E_CONFIG, "class 1 is 'NA', which `na` lists as a missing value");
     fails_with("a,b\n1,2\n1\n", one, LEAT_E_DATA, "1 fields where 2 are expected");
     fails_with("a,b\n1,2\n1,2,3\n", one, LEAT_E_DATA, "3 fields where 2 are expected");
     fails_with("a,b\n1,2\n1,2\"\n", one, LEAT_E_DATA,
