@@ -39,6 +39,8 @@ static inline uint64_t load(const uint8_t *from, size_t bytes, int big_endian)
 static inline int64_t whole(leat_array_type type, uint64_t bits)
 {
     switch (type) {
+    case LEAT_ARRAY_BOOL:
+        return bits != 0;
     case LEAT_ARRAY_I8:
         return (int8_t)bits;
     case LEAT_ARRAY_I16:
@@ -64,6 +66,12 @@ void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from
     const size_t bytes = type_bytes[type];
     for (size_t i = 0; i < n; i++)
         to[i] = whole(type, load(from + i * bytes, bytes, big_endian));
+}
+
+void leat_array_bools(const uint8_t *from, size_t n, uint8_t *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] != 0;
 }
 
 static inline double real(leat_array_type type, uint64_t bits)

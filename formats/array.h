@@ -12,6 +12,7 @@
 /* X(name, bytes per value) */
 #define LEAT_ARRAY_TYPE_LIST(X)                                                                    \
     X(U8, 1)                                                                                       \
+    X(BOOL, 1)                                                                                     \
     X(I8, 1)                                                                                       \
     X(U16, 2)                                                                                      \
     X(I16, 2)                                                                                      \
@@ -51,6 +52,7 @@ void leat_array_int32s(leat_array_type type, int big_endian, const uint8_t *from
                        int32_t *to);
 void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        int64_t *to);
+void leat_array_bools(const uint8_t *from, size_t n, uint8_t *to); /* 0 or 1, as NumPy takes them */
 size_t leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                          float *to);
 

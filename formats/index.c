@@ -330,30 +330,13 @@ static void add_note(leat_index *index, const char *before, const leat_format_er
              why->text);
 }
 
-/* A file that never was an index of leat, such as that of another program, is not replaced, nor is one that cannot be
- * read. */
-static int check_replaced(const char *side, leat_format_error *err)
-{
-    leat_side_file old;
-    const int rc = leat_side_file_open(side, &old, err);
-    if (rc < 0)
-        return rc == LEAT_FORMAT_END || rc == LEAT_FORMAT_STALE ? LEAT_FORMAT_OK : rc;
-    const size_t n = old.bytes < sizeof magic ? old.bytes : sizeof magic;
-    const int is_ours = !memcmp(old.memory, magic, n);
-    leat_side_file_close(&old);
-    return is_ours ? LEAT_FORMAT_OK
-                   : leat_format_fail(err, LEAT_FORMAT_IO, 0,
-                                      "%s: exists and is not an index of leat: move it away, or "
-                                      "let `leat index --rebuild` replace it",
-                                      side);
-}
-
 /* Writes a built index to the side file and maps that, which frees its memory. */
 static void settle(const char *side, const struct stat *data, unsigned flags, leat_index *index)
 {
     leat_format_error why;
     leat_index mapped;
-    if ((!(flags & LEAT_INDEX_REBUILD) && check_replaced(side, &why) < 0) ||
+    if ((!(flags & LEAT_INDEX_REBUILD) &&
+         leat_side_file_check_replaced(side, magic, "leat index --rebuild", &why) < 0) ||
         write_side(side, index, &why) < 0 ||
         open_side(side, data, LEAT_INDEX_RESYNC, &mapped, &why) < 0) {
         add_note(index, "kept in memory only: ", &why);

@@ -140,6 +140,16 @@ struct leat_jpeg_index_writer {
     uint8_t head[HEAD_BYTES], tail[TAIL_BYTES];
 };
 
+int leat_jpeg_index_check_replaced(const char *tfrecord_path, leat_format_error *err)
+{
+    char *side = leat_jpeg_index_path(tfrecord_path);
+    const int rc =
+        side ? leat_side_file_check_replaced(side, magic, "leat index --jpeg --rebuild", err)
+             : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", tfrecord_path);
+    free(side);
+    return rc;
+}
+
 int leat_jpeg_index_writer_open(leat_jpeg_index_writer **out, const char *tfrecord_path,
                                 const char *key, leat_format_error *err)
 {

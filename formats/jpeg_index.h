@@ -70,6 +70,9 @@ void leat_jpeg_index_close(leat_jpeg_index *index);
 
 typedef struct leat_jpeg_index_writer leat_jpeg_index_writer;
 
+/* Fails if the side file exists and never was one of leat. */
+int leat_jpeg_index_check_replaced(const char *tfrecord_path, leat_format_error *err);
+
 /* Creates a side file, which appears on commit (atomic_file.h). It is not synced, because it can be
  * rebuilt. *out is NULL unless OK.
  *

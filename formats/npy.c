@@ -119,9 +119,9 @@ static int read_type(cursor *c, leat_array *out, leat_format_error *err)
     static const struct {
         const char *text;
         leat_array_type type;
-    } known[] = { { "u1", LEAT_ARRAY_U8 },  { "b1", LEAT_ARRAY_U8 },  { "i1", LEAT_ARRAY_I8 },
-                  { "u2", LEAT_ARRAY_U16 }, { "i2", LEAT_ARRAY_I16 }, { "u4", LEAT_ARRAY_U32 },
-                  { "i4", LEAT_ARRAY_I32 }, { "i8", LEAT_ARRAY_I64 }, { "f4", LEAT_ARRAY_F32 },
+    } known[] = { { "u1", LEAT_ARRAY_U8 },  { "b1", LEAT_ARRAY_BOOL }, { "i1", LEAT_ARRAY_I8 },
+                  { "u2", LEAT_ARRAY_U16 }, { "i2", LEAT_ARRAY_I16 },  { "u4", LEAT_ARRAY_U32 },
+                  { "i4", LEAT_ARRAY_I32 }, { "i8", LEAT_ARRAY_I64 },  { "f4", LEAT_ARRAY_F32 },
                   { "f8", LEAT_ARRAY_F64 } };
     char text[16];
     skip_space(c);

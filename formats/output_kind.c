@@ -5,13 +5,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const leat_output_kind leat_output_kind_trace = { "a trace",
-                                                  "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
-                                                  0 };
+const leat_output_kind leat_output_kind_trace = {
+    "a trace of leat",
+    LEAT_OUTPUT_KIND_SPANS
+    "\n{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"ts\":0.000,"
+    "\"args\":{\"name\":\"leat\"}}",
+    0
+};
 
 bool leat_output_kind_may_replace(const char *path, const leat_output_kind *kind)
 {
-    char found[64];
+    char found[160];
     struct stat status;
     const size_t wanted = strlen(kind->begins);
     if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)

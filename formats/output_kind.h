@@ -13,6 +13,9 @@ typedef struct leat_output_kind {
     long at;
 } leat_output_kind;
 
+#define LEAT_OUTPUT_KIND_SPANS                                                                     \
+    "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" /* what is before the events */
+
 extern const leat_output_kind leat_output_kind_trace; /* of a loader */
 
 /* False: an existing regular file at `path` is neither empty nor of this kind, or cannot be read. */

@@ -104,3 +104,19 @@ void leat_side_file_close(leat_side_file *file)
     }
     *file = (leat_side_file){ 0 };
 }
+
+int leat_side_file_check_replaced(const char *side, const char *magic, const char *command,
+                                  leat_format_error *err)
+{
+    leat_side_file old;
+    const int rc = leat_side_file_open(side, &old, err);
+    if (rc < 0)
+        return rc == LEAT_FORMAT_END || rc == LEAT_FORMAT_STALE ? LEAT_FORMAT_OK : rc;
+    const int is_ours = !memcmp(old.memory, magic, old.bytes < 8 ? old.bytes : 8);
+    leat_side_file_close(&old);
+    return is_ours ? LEAT_FORMAT_OK
+                   : leat_format_fail(err, LEAT_FORMAT_IO, 0,
+                                      "%s: exists and is not an index of leat: move it away, or "
+                                      "let `%s` replace it",
+                                      side, command);
+}

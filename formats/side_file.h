@@ -26,6 +26,12 @@ typedef struct leat_side_file {
 int leat_side_file_open(const char *side, leat_side_file *out, leat_format_error *err);
 void leat_side_file_close(leat_side_file *file);
 
+/* LEAT_FORMAT_OK if there is none, it is empty, or it begins with `magic` (8 bytes; as many as it has). One that never was
+ * an index of leat is not replaced, nor is one that cannot be read.
+ * command  replaces it all the same; for the message */
+int leat_side_file_check_replaced(const char *side, const char *magic, const char *command,
+                                  leat_format_error *err);
+
 /* LEAT_FORMAT_STALE, and why. */
 int leat_side_file_stale(leat_format_error *err, const char *side, const char *why);
 

@@ -154,7 +154,8 @@ static void put_picture(FILE *out, const wrong_sheet *sheet, const leat_trained 
     const int width = MARGIN_PX + columns * (CELL_PX + MARGIN_PX);
     const int height = MARGIN_PX + rows * (CELL_PX + TEXT_PX + MARGIN_PX);
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            LEAT_FILES_SVG
+            "\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\">\n<title>classes, and what was predicted instead</title>\n<style>text { "
             "font-family: sans-serif; font-size: 13px } image { image-rendering: pixelated "
             "}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n<defs><image "

@@ -28,8 +28,8 @@ static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
                                    .device = "cpu",
                                    .threads = -1,
                                    .set = &o->set };
-    /* leat's and PyTorch's have the field of the writer's name there. */
-    static const leat_output_kind onnx = { "an ONNX file", "\x12", 2 };
+    /* The field of the writer's name. */
+    static const leat_output_kind onnx = { "an ONNX file of leat", "\x12\x04leat", 2 };
     if (!o->onnx)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs --onnx FILE");
     int rc = leat_json_check(o->json, err);

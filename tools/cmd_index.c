@@ -310,6 +310,9 @@ static int take_side(const struct index_options *o, const char *path, uint64_t n
                      json_t *file, leat_error *err)
 {
     struct side side = { .o = o };
+    leat_format_error why;
+    if (!o->check && !o->rebuild && leat_jpeg_index_check_replaced(path, &why) < 0)
+        return leat_files_fail(err, &why);
     int rc = leat_image_scratch_open(&side.scratch, SCRATCH_BYTES, err);
     if (rc == LEAT_OK)
         rc = check_or_write(&side, path, n_records, err);

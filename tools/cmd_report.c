@@ -33,7 +33,7 @@ typedef struct report {
 
 static int check_options(const struct report_options *o, leat_error *err)
 {
-    static const leat_output_kind page = { "a report (HTML)", "<!DOCTYPE html>", 0 };
+    static const leat_output_kind page = { "a report of leat (HTML)", LEAT_PAGE_BEGINS, 0 };
     if ((!o->output || !*o->output) && (!o->svg || !*o->svg))
         return leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.html, or --svg FOLDER");
     return o->output ? leat_files_check(o->output, &page, err) : LEAT_OK;

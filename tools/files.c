@@ -155,7 +155,7 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
-const leat_output_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
+const leat_output_kind leat_files_svg = { "a picture of leat (SVG)", LEAT_FILES_SVG, 0 };
 
 /* The folder of a path, in new memory; NULL: out of memory. */
 static char *folder_of(const char *path)

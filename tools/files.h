@@ -19,6 +19,9 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
+/* How the pictures of leat begin: more classes and the end of the tag follow. */
+#define LEAT_FILES_SVG "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"leat"
+
 extern const leat_output_kind leat_files_svg;
 
 /* For the path of every output option, before long work: creates missing folders, and checks that the file can be

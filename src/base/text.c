@@ -49,3 +49,12 @@ double leat_text_f64(const char *text)
         freelocale(c);
     return value;
 }
+
+float leat_text_f32(const char *text)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const float value = c ? strtof_l(text, NULL, c) : strtof(text, NULL);
+    if (c)
+        freelocale(c);
+    return value;
+}

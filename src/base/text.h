@@ -22,5 +22,6 @@ size_t leat_text_message_v(char *text, size_t size, const char *format, va_list 
 
 /* strtod() of a decimal number, in the C locale. */
 double leat_text_f64(const char *text);
+float leat_text_f32(const char *text); /* strtof(), likewise */
 
 #endif

@@ -3,6 +3,7 @@
  * number.c: numbers and sizes from text. */
 #include "number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,15 +101,24 @@ leat_number leat_number_f64(const char *text, double *out)
     return leat_number_is_ambiguous(text) ? LEAT_NUMBER_BAD : any_f64(text, out);
 }
 
+/* It lies halfway between two floats, so it does not say on which side the text is; a subnormal float may. */
+static bool is_half(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x1fffffff) == 0x10000000 || (fabs(value) < (double)FLT_MIN && value != 0);
+}
+
 leat_number leat_number_f32(const char *text, float *out)
 {
     double value;
     const leat_number rc = any_f64(text, &value);
     if (rc != LEAT_NUMBER_OK)
         return rc;
-    if (isinf((float)value) && !isinf(value))
+    const float rounded = is_half(value) ? leat_text_f32(text) : (float)value;
+    if (isinf(rounded) && !isinf(value))
         return LEAT_NUMBER_LARGE;
-    *out = (float)value;
+    *out = rounded;
     return LEAT_NUMBER_OK;
 }
 

@@ -187,6 +187,7 @@ TEST(extremes_are_exact)
         int64_t value;
     } cases[] = {
         { LEAT_ARRAY_U8, 0xff, 255 },
+        { LEAT_ARRAY_BOOL, 0xff, 1 },
         { LEAT_ARRAY_I8, 0x80, -128 },
         { LEAT_ARRAY_I8, 0x7f, 127 },
         { LEAT_ARRAY_U16, 0xffff, 65535 },

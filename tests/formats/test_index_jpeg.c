@@ -106,6 +106,19 @@ TEST(used_and_found_out)
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "damaged or cut short");
 }
 
+/* Neither a file of that name, nor one that a link of that name leads to. */
+TEST(a_foreign_file_stays)
+{
+    expect(0, "rm -f *d.jpg.idx && echo mine >mine && cp mine $(ls *d).jpg.idx", "");
+    expect(1, "$L index --jpeg *d", ".jpg.idx: exists and is not an index of leat: move it away");
+    expect(0, "cmp mine *d.jpg.idx && ln -sf $PWD/mine $(ls *d).jpg.idx", "");
+    expect(1, "$L index --jpeg *d", "let `leat index --jpeg --rebuild` replace it");
+    expect(0, "echo mine | cmp - mine && rm *d.jpg.idx && echo mine >$(ls *d).jpg.idx", "");
+    expect(0, "$L index --jpeg --rebuild *d", "index rebuilt");
+    expect(0, "head -c 5 *d.jpg.idx >cut && mv cut *d.jpg.idx && $L index --jpeg *d", "3 of 5");
+    expect(0, ": >$(ls *d.jpg.idx) && $L index --jpeg *d", "3 of 5");
+}
+
 /* Why a picture has no table. */
 TEST(reasons_are_told)
 {

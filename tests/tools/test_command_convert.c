@@ -36,6 +36,21 @@ TEST(bytes_do_not_depend_on_threads)
     expect_success(shell("rm -r a b"));
 }
 
+/* Two sets number their classes on their own. */
+TEST(several_names_of_one_label_are_told)
+{
+    expect_success(shell("mkdir -p n/1/ant n/1/cat n/2/ant n/2/dog && for d in n/1/* n/2/*; do "
+                         "cp $(ls images/ring/* | head -n 2) $d; done && "
+                         "$L convert images n/1 -o n/x -q && $L convert images n/2 -o n/y -q && "
+                         "$L inspect n/x-*d n/y-*d"));
+    expect_in(out, "several names: cat, dog");
+    assert_null(strstr(out, "several names: ant"));
+    expect_success(shell("$L inspect n/x-*d n/y-*d n/x-*d --json"));
+    expect_in(out, "\"name\": \"several names: cat, dog\"");
+    expect_success(shell("$L inspect n/x-*d && rm -r n"));
+    assert_null(strstr(out, "several"));
+}
+
 /* Tasks are 32 files of a shard: more threads than tasks are not started, and not told. */
 TEST(threads_told_are_those_used)
 {

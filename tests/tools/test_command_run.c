@@ -175,5 +175,33 @@ TEST(an_output_replaces_only_its_own_kind)
     }
 }
 
+/* Files of the same formats that other programs wrote. */
+TEST(an_output_replaces_no_file_of_another_program)
+{
+    static const struct {
+        const char *line, *begins;
+    } outputs[] = {
+        { "bench x.yaml --epochs 1 -q --errors new", "{\"batch\":1,\"loss\":2}" },
+        { "bench x.yaml --epochs 1 -q --trace new",
+          "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\\n{\"ph\":\"M\",\"pid\":7}]}" },
+        { "plot log -o new", "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>" },
+        { "report bench.json -o new", "<!DOCTYPE html>\\n<html lang=\"en\">\\n<head>\\n<meta "
+                                      "charset=\"utf-8\"/>\\n</head></html>" },
+        { "eval x.yaml --section train --weights w.st -q --sheet new", "<svg width=\"3\"></svg>" },
+        { "export x.yaml --weights w.st --onnx new", "\\010\\010\\022\\007pytorch" },
+    };
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --steps 4 -q --save w.st --log log && "
+                         "$L bench x.yaml --steps 4 -q --json=bench.json"));
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        expect_success(shell("printf '%s' >new; cp new saved", outputs[i].begins));
+        expect_failure(shell("$L %s", outputs[i].line), 2, "new: exists and is not ");
+        expect_in(err, " of leat");
+        expect_success(shell("cmp new saved && rm new && $L %s && $L %s && rm new", outputs[i].line,
+                             outputs[i].line));
+    }
+    expect_success(shell("rm -r log w.st bench.json saved"));
+}
+
 TEST_FIXTURE(NULL, clean)
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -277,8 +277,8 @@ char *leat_chart_file(const leat_chart *charts, int n, size_t *size)
     if (out) {
         const int wide = LEAT_CHART_WIDE + 2 * EDGE, high = bottom + EDGE;
         fprintf(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 %d %d\" "
-                "width=\"%d\" height=\"%d\" role=\"img\">",
+                LEAT_FILES_SVG " chart\" viewBox=\"0 0 %d %d\" "
+                               "width=\"%d\" height=\"%d\" role=\"img\">",
                 wide, high, wide, high);
         put_words(out, charts);
         fputs("<style>\n.page{fill:#fcfcfb}.chart .title{font-size:15px}\n"

@@ -25,8 +25,8 @@ static const struct {
 
 bool leat_spans_is_trace(const char *bytes, size_t n)
 {
-    const char *const begins = leat_output_kind_trace.begins;
-    return n >= strlen(begins) && !memcmp(bytes, begins, strlen(begins));
+    const size_t wanted = strlen(LEAT_OUTPUT_KIND_SPANS);
+    return n >= wanted && !memcmp(bytes, LEAT_OUTPUT_KIND_SPANS, wanted);
 }
 
 /* The lane of a thread, a new one if it has none; -1: there are too many. */
@@ -127,7 +127,7 @@ static void take_rest(leat_spans *s, FILE *file)
 int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *err)
 {
     char head[64];
-    const int n = (int)strlen(leat_output_kind_trace.begins);
+    const int n = (int)strlen(LEAT_OUTPUT_KIND_SPANS);
     uint64_t n_events = 0;
     json_error_t why;
     int c, rc = LEAT_OK;

@@ -188,6 +188,21 @@ static int insert_label(struct taker *taker, size_t at, int64_t label, leat_erro
     return LEAT_OK;
 }
 
+/* A second name is put beside the first; more change nothing. */
+static void name_label(leat_census_label *to, const uint8_t *text, size_t size)
+{
+    char *const name = strndup((const char *)text, size < 256 ? size : 256), *both = NULL;
+    if (to->name && name && strcmp(to->name, name) != 0 &&
+        (both = leat_files_text("several names: %s, %s", to->name, name)))
+        to->has_several = true;
+    if (!to->name || both) {
+        free(to->name);
+        to->name = both ? both : name;
+    }
+    if (to->name != name)
+        free(name);
+}
+
 static int count_label(struct taker *taker, const uint8_t *example, size_t size, leat_error *err)
 {
     const leat_feature_key keys[] = { { taker->label, strlen(taker->label) },
@@ -210,8 +225,8 @@ static int count_label(struct taker *taker, const uint8_t *example, size_t size,
     leat_census_label *to = &census->labels[at];
     const uint8_t *text;
     to->records++;
-    if (!to->name && leat_feature_bytes(&found[1], 0, &text, &size) == LEAT_FORMAT_OK)
-        to->name = strndup((const char *)text, size < 256 ? size : 256);
+    if (!to->has_several && leat_feature_bytes(&found[1], 0, &text, &size) == LEAT_FORMAT_OK)
+        name_label(to, text, size);
     return LEAT_OK;
 }
 

@@ -46,7 +46,8 @@ typedef struct leat_census_feature {
 typedef struct leat_census_label {
     int64_t label;
     uint64_t records;
-    char *name; /* as in the first record of that label; NULL: unknown */
+    char *name;       /* as in the records of that label; NULL: unknown */
+    bool has_several; /* and `name` says so, with the first two */
 } leat_census_label;
 
 typedef struct leat_census {

@@ -179,8 +179,8 @@ static void make_answers(const leat_input *inputs, int n, answered *all)
 static void put_head(FILE *out, const char *title)
 {
     leat_svg_put(out,
-                 "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                 LEAT_PAGE_BEGINS
+                 "\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                  "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>%s</title>\n"
                  "<style>\n",
                  title);

@@ -14,6 +14,10 @@
 #include "plot/run_rows.h"
 #include "print/fields.h"
 
+#define LEAT_PAGE_BEGINS                                                                           \
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"                     \
+    "<meta name=\"generator\" content=\"leat\"/>"
+
 /* --- what a result says first: what bounds the job, what could be gained, what to change --- */
 
 enum {

@@ -13,7 +13,7 @@
 
 int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
 {
-    static const leat_output_kind errors = { "a list of errors", "{\"batch\":", 0 };
+    static const leat_output_kind errors = { "a list of errors of leat", "{\"code\":\"LEAT_E_", 0 };
     *list = (leat_bad_list){ .path = path };
     if (!path)
         return LEAT_OK;
@@ -41,13 +41,13 @@ void leat_bad_list_take(leat_bad_list *list, leat_batch *batch)
         return;
     for (const leat_row_error *e; (e = leat_batch_error(batch, n)); n++) {
         json_t *line = json_object();
+        leat_json_text(line, "code", leat_code_name(e->code));
         leat_json_int(line, "batch", e->batch);
         leat_json_int(line, "row", e->row);
         leat_json_int(line, "record", (int64_t)e->record);
         leat_json_int(line, "epoch", (int64_t)e->epoch);
         leat_json_add(line, "replacement",
                       e->replaced ? json_integer((json_int_t)e->replacement) : json_null());
-        leat_json_text(line, "code", leat_code_name(e->code));
         leat_json_text(line, "message", e->message);
         write_line(list, line);
     }

@@ -241,9 +241,8 @@ static void put_rest(writer *w)
 
 static int write_all(writer *w)
 {
-    put(w, leat_output_kind_trace.begins);
-    begin(w, "M", "process_name", 0);
-    put(w, ",\"args\":{\"name\":\"leat\"}}");
+    put(w, leat_output_kind_trace.begins); /* with the first event */
+    w->n_events = 1;
     put_rows(w);
     put_rest(w);
     return w->rc < 0 ? w->rc : leat_atomic_file_commit(w->file, &w->failure);
@@ -267,9 +266,10 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
         w.rc = write_all(&w);
     leat_atomic_file_close(&w.file);
     if (is_other)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "trace: %s: exists and is not a trace; choose another name, or remove it",
-                         path);
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "trace: %s: exists and is not a trace of leat; choose another name, or remove it",
+            path);
     if (w.rc == LEAT_FORMAT_NOMEM)
         return leat_fail(err, LEAT_E_NOMEM, "trace %s: out of memory", path);
     return w.rc < 0 ? leat_fail(err, LEAT_E_IO, "trace: %s", w.failure.text) : LEAT_OK;

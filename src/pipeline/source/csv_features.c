@@ -78,6 +78,7 @@ static int find_column(const opening *o, const char *text, const leat_node *wher
 {
     const named found = find_name(o, text);
     *out = found.first;
+    o->f->has_names |= found.first >= 0;
     if (found.second >= 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "columns %lld and %lld are both named '%s': rename one, or give its "
@@ -154,8 +155,17 @@ static bool convert(const leat_csv_feature *f, const char *text, void *out)
     return f->dtype == LEAT_I64 || (whole >= 0 && whole <= UINT8_MAX);
 }
 
-static int read_values(leat_csv_feature *f, const feature_options *given, const char *name,
-                       const leat_node *where, leat_error *err)
+static bool is_missing(const leat_csv_layout *layout, const char *text)
+{
+    for (int32_t i = 0; i < layout->na.n; i++)
+        if (!strcmp(layout->na.values[i].text, text))
+            return true;
+    return !*text;
+}
+
+static int read_values(leat_csv_feature *f, const leat_csv_layout *layout,
+                       const feature_options *given, const char *name, const leat_node *where,
+                       leat_error *err)
 {
     if (given->classes.n && given->type != TYPE_INT64 && leat_node_find(where, "type"))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -172,6 +182,12 @@ static int read_values(leat_csv_feature *f, const feature_options *given, const 
                 return leat_node_fail(where, err, LEAT_E_CONFIG,
                                       "feature '%s': classes %d and %d are both '%.80s'", name, j,
                                       i, f->classes[i]);
+        if (*f->classes[i] && is_missing(layout, f->classes[i]))
+            return leat_node_fail(
+                where, err, LEAT_E_CONFIG,
+                "feature '%s': class %d is '%.80s', which `na` lists as a missing "
+                "value: leave it out of one of them",
+                name, i, f->classes[i]);
     }
     f->has_missing = *given->missing.text != 0;
     const leat_node *const missing = leat_node_find(where, "default");
@@ -229,7 +245,7 @@ static int add_feature(opening *o, const leat_node *node, leat_error *err)
             return rc;
     if (!n)
         return leat_node_fail(node, err, LEAT_E_CONFIG, "feature '%s' has no columns", node->key);
-    if ((rc = read_values(&o->f->list[i], &given, node->key, node, err)) < 0)
+    if ((rc = read_values(&o->f->list[i], o->layout, &given, node->key, node, err)) < 0)
         return rc;
     leat_feature_info *const info = &o->base->features[o->base->n_features++];
     snprintf(info->name, sizeof info->name, "%s", node->key);
@@ -271,14 +287,6 @@ void leat_csv_features_close(leat_csv_features *f)
 
 /* --- a record ---------------------------------------------------------------------------------- */
 
-static bool is_missing(const leat_csv_layout *layout, const char *text)
-{
-    for (int32_t i = 0; i < layout->na.n; i++)
-        if (!strcmp(layout->na.values[i].text, text))
-            return true;
-    return !*text;
-}
-
 static int read_field(const leat_csv_feature *f, const char *name, const leat_csv_layout *layout,
                       int64_t column, const char *text, size_t n, void *out, leat_error *err)
 {
@@ -287,7 +295,7 @@ static int read_field(const leat_csv_feature *f, const char *name, const leat_cs
         memcpy(out, &f->missing, leat_dtype_bytes(f->dtype));
         return LEAT_OK;
     }
-    /* A word that `classes` names, too, is that class. */
+    /* An empty field may be a class without a name. */
     if (n < LEAT_CSV_FIELD && (!missing || f->n_classes) && convert(f, text, out))
         return LEAT_OK;
     if (missing)

@@ -101,6 +101,8 @@ static int view_of(const leat_row_column *column, const leat_feature_info *info,
         memcpy(out->data, from, n * element_bytes);
     else if (column->planar)
         interleave(from, &info->shape, out->data);
+    else if (info->shape.dtype == LEAT_U8)
+        leat_array_bools(from, n, out->data);
     else if (info->shape.dtype == LEAT_F32)
         rc = read_floats(column, info->name, from, n, out->data, err);
     else if (info->shape.dtype == LEAT_I64)
@@ -400,6 +402,7 @@ static leat_dtype dtype_of(leat_array_type type, int rank)
         [LEAT_ARRAY_U8] = LEAT_U8,   [LEAT_ARRAY_I8] = LEAT_I32,  [LEAT_ARRAY_U16] = LEAT_I32,
         [LEAT_ARRAY_I16] = LEAT_I32, [LEAT_ARRAY_U32] = LEAT_I64, [LEAT_ARRAY_I32] = LEAT_I32,
         [LEAT_ARRAY_I64] = LEAT_I64, [LEAT_ARRAY_F32] = LEAT_F32, [LEAT_ARRAY_F64] = LEAT_F32,
+        [LEAT_ARRAY_BOOL] = LEAT_U8,
     };
     return rank == 0 && types[type] != LEAT_F32 ? LEAT_I64 : types[type];
 }

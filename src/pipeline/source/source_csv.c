@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/number.h"
 #include "csv_features.h"
 #include "formats/grow.h"
 #include "row_files.h"
@@ -192,6 +193,26 @@ static int compare_names(const csv_source *source, const leat_row_file *file, co
     return LEAT_OK;
 }
 
+/* A first line of numbers is a record that nobody reads, unless it has names of columns. */
+static int note_numbers(csv_source *source, const leat_row_file *file, const uint8_t *line,
+                        size_t n, leat_error *err)
+{
+    leat_csv_cursor c = leat_csv_begin(line, n, source->layout.delimiter);
+    while (!c.done) {
+        char text[LEAT_CSV_FIELD];
+        size_t size;
+        float value;
+        char *const field = leat_csv_take(&c, text, sizeof text, &size);
+        if (!field || leat_number_data(leat_csv_trim(field), &value) != LEAT_NUMBER_OK)
+            return LEAT_OK;
+    }
+    return leat_source_add_note(
+        &source->rows.base.notes, err,
+        "csv: the first line of %s is taken as a header, but holds only numbers: `header: false` "
+        "makes it a record",
+        file->path);
+}
+
 /* Reads what the first line of a file says. */
 static int read_first(csv_source *source, const csv_options *o, const leat_row_file *file,
                       const places *found, const leat_node *where, leat_error *err)
@@ -209,6 +230,8 @@ static int read_first(csv_source *source, const csv_options *o, const leat_row_f
         source->layout.n_columns = o->columns.n ? o->columns.n : fields;
         rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,
                                     &source->layout, line, has_names ? n : 0, err);
+        if (rc >= 0 && has_names && !source->features.has_names && !leat_node_find(where, "header"))
+            rc = note_numbers(source, file, line, n, err);
         return rc;
     }
     if (fields != source->layout.n_columns)

@@ -254,6 +254,24 @@ TEST(several_files_follow_each_other)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* As NumPy takes them, rows of one value too, which are labels. */
+TEST(every_byte_but_0_is_true)
+{
+    uint8_t bytes[] = { 0, 1, 2, 255, 0, 128 };
+    static const uint8_t want[] = { 0, 1, 1, 1, 0, 1 };
+    put_npy("many.npy", &(array_of){ NULL, "|b1", ", 2", 3, 2, bytes });
+    put_npy("one.npy", &(array_of){ NULL, "|b1", "", 3, 1, bytes + 1 });
+    leat_plan *plan =
+        row_files_plan("npy: {files: '@many.npy', labels: '@one.npy'}", "pipeline: [{batch: 3}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    assert_memory_equal(leat_batch_tensor(batch, 0).data, want, sizeof want);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 1).data)[i], 1);
+    leat_batch_release(batch);
+    close_loader_and_plan(&loader, &plan);
+}
+
 static void refuse(const char *source, const char *rest, int code, const char *message);
 
 /* The labels of all rows of a source, in order. */
