@@ -66,6 +66,9 @@ typedef struct leat_doctor_cost {
     double ms;
 } leat_doctor_cost;
 
+/* A change that gains less is not suggested. */
+#define LEAT_DOCTOR_LEAST_GAIN 0.03
+
 typedef struct leat_doctor_suggestion {
     char title[80];
     char why[400];

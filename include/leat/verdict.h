@@ -2,7 +2,7 @@
  *
  * verdict.h: the words of `leat doctor` and `leat compare`: verdicts, their causes, and the parts and shares of a step.
  * Each closed set is one list here. Structs hold enums; whatever prints, reads or explains a word takes it from its row,
- * so a new verdict is one row here and its rule in src/study/diagnose.c. docs/measuring.md defines all terms. */
+ * so a new verdict is one row here and its rule in src/study/verdict_rules.c. docs/measuring.md defines all terms. */
 #ifndef LEAT_VERDICT_H
 #define LEAT_VERDICT_H
 

@@ -13,11 +13,11 @@
 
 #include "arm.h"
 #include "base/text.h"
-#include "diagnose.h"
 #include "formats/figure.h"
 #include "median_bootstrap.h"
 #include "rounds.h"
 #include "vary.h"
+#include "verdict_rules.h"
 
 enum {
     CLAIM_ROUNDS = 5, /* with fewer, no difference between arms is claimed */
@@ -57,13 +57,13 @@ static leat_figure ratio_of(double value)
     return r;
 }
 
-/* Writes verdict and sentence of an arm whose figures are set. diagnose.h decides. */
+/* Writes verdict and sentence of an arm whose figures are set. verdict_rules.h decides. */
 static void say_arm(leat_compare_arm *arm, const leat_facts *facts)
 {
     const leat_meter *m = &arm->meter;
     char details[LEAT_VERDICT_DETAILS];
-    leat_diagnosis d;
-    leat_diagnose(facts, &d);
+    leat_verdict_found d;
+    leat_verdict_decide(facts, &d);
     arm->verdict = d.verdict;
     snprintf(arm->why, sizeof arm->why,
              "%s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, input wait %s, "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * facts.h: all that a verdict is made of, as plain numbers: the capacities of a job's parts, the rate of the
- * whole, and what the host did meanwhile. facts.c fills it from an arm; forecast.c and diagnose.c read it. A
+ * whole, and what the host did meanwhile. facts.c fills it from an arm; forecast.c and verdict_rules.c read it. A
  * field that was not measured is 0. */
 #ifndef LEAT_FACTS_H
 #define LEAT_FACTS_H

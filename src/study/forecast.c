@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and diagnose.c call it. */
+ * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and verdict_rules.c call it. */
 #include "facts.h"
 
 #include <math.h>

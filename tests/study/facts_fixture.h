@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "fixtures/unit.h"
-#include "study/diagnose.h"
 #include "study/facts.h"
+#include "study/verdict_rules.h"
 
 enum { ROWS = 32 };
 

@@ -3,7 +3,7 @@
  * golden_jobs.h: jobs whose limit is planted, and so known. One table; test_golden_jobs.c runs it.
  *
  * Not here, because nothing available expresses it: a kernel of one block with NVML at 100 % (needs a GPU; no
- * verdict uses NVML). "No CUPTI" is a matter of facts only: test_diagnose.c. A CPU that is faster than a GPU
+ * verdict uses NVML). "No CUPTI" is a matter of facts only: test_verdict_rules.c. A CPU that is faster than a GPU
  * is found by leat_crossover(): below the table in test_golden_jobs.c. */
 #ifndef GOLDEN_JOBS_H
 #define GOLDEN_JOBS_H

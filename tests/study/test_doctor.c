@@ -5,17 +5,17 @@
  * not depend on what the machine does meanwhile. Times that are measured have lower bounds. test_golden_jobs.c has the
  * verdicts of measured times. */
 /* Before the headers, so that they declare the doubles. */
-#define leat_diagnose double_diagnose
-#define leat_suggest  double_suggest
-#define leat_doctor   double_doctor
-#define check         check_doctor
-#define examine       examine_all
+#define leat_verdict_decide double_decide
+#define leat_suggest        double_suggest
+#define leat_doctor         double_doctor
+#define check               check_doctor
+#define examine             examine_all
 #include "study/doctor/doctor.c"
-#undef leat_diagnose
+#undef leat_verdict_decide
 #undef leat_suggest
 #undef check
 #undef examine
-void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
+void leat_verdict_decide(const leat_facts *facts, leat_verdict_found *out);
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err);
 
 #include <unistd.h>
@@ -115,10 +115,10 @@ static leat_facts planted(const leat_facts *measured)
     return f;
 }
 
-void double_diagnose(const leat_facts *facts, leat_diagnosis *out)
+void double_decide(const leat_facts *facts, leat_verdict_found *out)
 {
     const leat_facts f = planted(facts);
-    leat_diagnose(&f, out);
+    leat_verdict_decide(&f, out);
 }
 
 int double_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err)
@@ -583,7 +583,7 @@ TEST(one_step_is_inconclusive)
 /* Without its step a job needs less CPU time, so that this cannot be what comes next on the CPU. */
 TEST(what_comes_next_is_without_the_limit)
 {
-    const leat_diagnosis d = { .verdict = { .kind = LEAT_VERDICT_COMPUTE_BOUND } };
+    const leat_verdict_found d = { .verdict = { .kind = LEAT_VERDICT_COMPUTE_BOUND } };
     leat_facts f = { .rows = 1, .run = { 100, 100, 100 }, .step = { 100, 100, 100 } };
     f.overlaps = f.on_host = true;
     f.cores = 2;
@@ -594,7 +594,7 @@ TEST(what_comes_next_is_without_the_limit)
     leat_doctor_fill(&f, &d, &loaders, &r);
     assert_int_equal(r.next_limit, LEAT_PART_LOADER);
     assert_true(fabs(r.next_limit_step_ms - 1) < 1e-9);
-    const leat_diagnosis unclear = { .verdict = { .kind = LEAT_VERDICT_INCONCLUSIVE } };
+    const leat_verdict_found unclear = { .verdict = { .kind = LEAT_VERDICT_INCONCLUSIVE } };
     memset(&r, 0, sizeof r);
     leat_doctor_fill(&f, &unclear, &loaders, &r);
     assert_int_equal(r.next_limit, LEAT_PART_NONE);
@@ -619,7 +619,8 @@ TEST(a_second_verdict_is_a_sentence)
           " Whether the input is as slow is not clear: other programs used the CPU." },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const leat_diagnosis d = { .verdict = { .kind = cases[i].kind, .also = cases[i].also } };
+        const leat_verdict_found d = { .verdict = { .kind = cases[i].kind,
+                                                    .also = cases[i].also } };
         const leat_doctor_loaders none = { .ahead = { .value = 0 } };
         const leat_facts f = { .rows = 1, .run = { 1, 1, 1 }, .step = { 1, 1, 1 } };
         memset(&r, 0, sizeof r);

@@ -100,14 +100,14 @@ TEST(slow_samples_hold_up_batches)
 TEST(advice_follows_from_the_parts)
 {
     static leat_doctor_result out;
-    leat_diagnosis d;
+    leat_verdict_found d;
     leat_arm arm = { .plan = NULL }; /* nowhere to put a cache */
     leat_facts f = facts_of(10, 10, 2);
     const leat_suggest_about about = { .arm = &arm, .facts = &f, .diagnosis = &d };
     f.loader_cores = 3.9;
     set_stage(&f, 0, "image: decode_jpeg", 900, 890);
     set_stage(&f, 1, "image: normalize", 300, 295);
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 2);
     assert_true(fabs(leat_suggest_without_decoding(&f, 1) - 2.5e6) < 1);    /* a quarter remains */
@@ -133,14 +133,14 @@ TEST(advice_follows_from_the_parts)
     f = facts_of(10, 10, 2); /* it waits: neither helps */
     f.loader_cores = 0.1;
     set_stage(&f, 0, "image: sleep", 900, 1);
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     out.n_suggestions = 0;
     leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 0);
     assert_true(leat_suggest_without_decoding(&f, 1) == 0);
 
     f = facts_of(10, 2, 10);
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 0);
 }
@@ -149,7 +149,7 @@ TEST(advice_follows_from_the_parts)
 TEST(workers_on_idle_cores_are_advised)
 {
     static leat_doctor_result out = { .n_no_time = 1 };
-    leat_diagnosis d;
+    leat_verdict_found d;
     leat_arm arm = { .plan = NULL };
     leat_facts f = facts_of(10, 10, 2);
     const leat_suggest_about about = { .arm = &arm, .facts = &f, .diagnosis = &d };
@@ -157,7 +157,7 @@ TEST(workers_on_idle_cores_are_advised)
     f.loader_cores = 1;
     f.work[LEAT_WORK_COMPUTE] = 1;
     set_stage(&f, 0, "image: resize", 900, 890);
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     assert_int_equal(d.verdict.cause, LEAT_CAUSE_SERIAL);
     leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 1);
@@ -226,7 +226,7 @@ TEST(the_host_is_late_for_the_largest_cause)
         f.taken = rows[i].taken;
         f.meter = (leat_meter){ .busy = rows[i].busy, .other_host = rows[i].late };
         out.n_evidence = out.n_capacities = 0;
-        leat_doctor_fill(&f, &(leat_diagnosis){ .why = "" }, &(leat_doctor_loaders){ 0 }, &out);
+        leat_doctor_fill(&f, &(leat_verdict_found){ .why = "" }, &(leat_doctor_loaders){ 0 }, &out);
         int32_t at = 0;
         while (at < out.n_evidence && strcmp(out.evidence[at].name, "host_late") != 0)
             at++;

@@ -83,7 +83,7 @@ static int n_apply(const suggest_job *job, leat_verdict verdict, int64_t batch_s
 {
     static leat_facts facts;
     static leat_doctor_result result;
-    const leat_diagnosis diagnosis = { .verdict = verdict };
+    const leat_verdict_found diagnosis = { .verdict = verdict };
     leat_arm arm = job->arm;
     leat_compare_arm out = { .steps = 1 };
     leat_error err = { 0 };
@@ -276,7 +276,7 @@ static leat_cause cause_of_reads(int64_t read_ns, int64_t cpu_ns)
     const double rate = 2e9 / (double)read_ns;
     leat_compare_arm out = { .overlaps = 1 };
     leat_facts f;
-    leat_diagnosis d;
+    leat_verdict_found d;
     suggest_job job = open_job(SMALL ", reader: pread", "shuffle, " STAGES);
     out.meter = (leat_meter){ .n_steps = 100, .wall_ns = all_ns / 2, .samples_per_s = rate };
     out.meter.busy = 0.1;
@@ -299,7 +299,7 @@ static leat_cause cause_of_reads(int64_t read_ns, int64_t cpu_ns)
                                                   .cpu_ns = SAMPLES * cpu_ns };
     leat_facts_of(&job.arm, &f);
     f.cores = 4;
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     assert_int_equal(d.verdict.kind, LEAT_VERDICT_INPUT_BOUND);
     suggest_job_close(&job);
     return d.verdict.cause;

@@ -214,7 +214,7 @@ static void open_arm(const char *text, leat_arm *arm, leat_compare_arm *out)
 
 /* An arm of that job, and facts that say what decoding takes: the doctor itself would see that it sleeps. */
 static void open_text_job(const char *text, leat_arm *arm, leat_compare_arm *out, leat_facts *f,
-                          leat_diagnosis *d)
+                          leat_verdict_found *d)
 {
     leat_error err = { 0 };
     open_arm(text, arm, out);
@@ -228,10 +228,10 @@ static void open_text_job(const char *text, leat_arm *arm, leat_compare_arm *out
     f->threads = f->cores = 2;
     f->loader_cores = 1.9;
     set_stage(f, 0, "image: decode_pnm", 4000, 3900);
-    leat_diagnose(f, d);
+    leat_verdict_decide(f, d);
 }
 
-static void open_job(leat_arm *arm, leat_compare_arm *out, leat_facts *f, leat_diagnosis *d)
+static void open_job(leat_arm *arm, leat_compare_arm *out, leat_facts *f, leat_verdict_found *d)
 {
     char text[1024];
     snprintf(text, sizeof text, job, test_folder);
@@ -252,7 +252,7 @@ TEST(a_cache_is_tried)
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
     leat_arm arm = { .sync_every = 0 };
-    leat_diagnosis d;
+    leat_verdict_found d;
     leat_error err = { 0 };
     open_job(&arm, &out, &f, &d);
     const leat_suggest_about about = {
@@ -272,7 +272,7 @@ TEST(a_cache_is_tried)
 
     f.loader = within(0.1, 0.01); /* a pass takes 40 s: only predicted */
     f.run = within(0.1, 0.01);
-    leat_diagnose(&f, &d);
+    leat_verdict_decide(&f, &d);
     leat_suggest_advise(&about, &advice);
     assert_non_null(cache_of(&advice));
     assert_string_equal(cache_of(&advice)->not_tried, "a pass over the data takes long");
@@ -291,7 +291,7 @@ TEST(a_range_follows_from_what_is_known)
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
     leat_arm arm = { .sync_every = 0 };
-    leat_diagnosis d;
+    leat_verdict_found d;
     open_job(&arm, &out, &f, &d);
     const leat_suggest_about about = {
         .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2
@@ -300,13 +300,13 @@ TEST(a_range_follows_from_what_is_known)
     for (int i = 0; i < 3; i++) {
         f.loader = within(0.1, i == 1 ? 0.2 : 0.01); /* a pass takes 40 s: only predicted */
         f.run = within(i == 2 ? 0.08 : 0.1, 0.01);   /* slower than all parts */
-        leat_diagnose(&f, &d);
+        leat_verdict_decide(&f, &d);
         leat_suggest_advise(&about, &r[i]);
         s[i] = cache_of(&r[i]);
         assert_non_null(s[i]);
         assert_true(s[i]->gain_low <= s[i]->gain && s[i]->gain <= s[i]->gain_high);
         assert_true(1 + s[i]->gain_high <=
-                    f.step.high / f.run.low * (1 + LEAT_SUGGEST_LEAST) * 1.0001);
+                    f.step.high / f.run.low * (1 + LEAT_DOCTOR_LEAST_GAIN) * 1.0001);
     }
     const double width[3] = { s[0]->gain_high / s[0]->gain_low, s[1]->gain_high / s[1]->gain_low,
                               s[2]->gain_high / s[2]->gain_low };
@@ -324,7 +324,7 @@ TEST(a_cache_saves_the_ops_before_it)
         char text[1024], random[1024], *at;
         leat_compare_arm out = { .name = "" };
         leat_arm arm = { .sync_every = 0 };
-        leat_diagnosis d;
+        leat_verdict_found d;
         snprintf(text, sizeof text, job, test_folder);
         assert_non_null(at = strstr(text, "sleep: 4"));
         snprintf(random, sizeof random, "%.*srandom_flip, %s", (int)(at - text), text, at);
@@ -334,7 +334,7 @@ TEST(a_cache_saves_the_ops_before_it)
                                            "image: sleep", "image: resize" };
         for (int i = 0; i < 5; i++) /* not in the order of the map, where some run as one */
             set_stage(&f, i, ops[i], i == 2 ? 0 : 1000, i == 2 ? 0 : 1000);
-        leat_diagnose(&f, &d);
+        leat_verdict_decide(&f, &d);
         const leat_suggest_about about = {
             .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2
         };
@@ -356,7 +356,7 @@ TEST(a_cache_saves_what_storage_takes)
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
     leat_arm arm = { .sync_every = 0 }, nowhere = { .plan = NULL };
-    leat_diagnosis d;
+    leat_verdict_found d;
     open_job(&arm, &out, &f, &d);
     leat_suggest_about about = {
         .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2
@@ -373,7 +373,7 @@ TEST(a_cache_saves_what_storage_takes)
         if (i == 1) /* the worker reads */
             set_stage(&f, 2, "read", 9e6, 0);
         about.arm = i == 2 ? &nowhere : &arm;
-        leat_diagnose(&f, &d);
+        leat_verdict_decide(&f, &d);
         assert_int_equal(d.verdict.cause, LEAT_CAUSE_STORAGE);
         leat_suggest_advise(&about, &r[i]);
     }
@@ -393,7 +393,7 @@ TEST(changes_without_time_are_counted)
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
     leat_arm arm = { .sync_every = 0 };
-    leat_diagnosis d;
+    leat_verdict_found d;
     leat_error err = { 0 };
     open_job(&arm, &out, &f, &d);
     leat_suggest_about about = { .config = arm.config,
@@ -443,7 +443,7 @@ TEST(quick_changes_are_tried_before_a_cache)
     static struct applying rows[N_JOBS];
     leat_compare_arm out = { .name = "" };
     leat_arm arm = { .sync_every = 0 };
-    leat_diagnosis d;
+    leat_verdict_found d;
     leat_error err = { 0 };
     int32_t at[N_JOBS] = { 0 };
     open_job(&arm, &out, &f, &d);
@@ -577,7 +577,7 @@ TEST(a_small_cache_gets_more_room)
         char text[1024];
         leat_compare_arm out = { .name = "" };
         leat_arm arm = { .sync_every = 0 };
-        leat_diagnosis d;
+        leat_verdict_found d;
         leat_error err = { 0 };
         snprintf(text, sizeof text,
                  "engine: {threads: 2}\nsource: {images: {path: %s}}\n"

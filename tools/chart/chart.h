@@ -167,7 +167,7 @@ typedef struct leat_bar {
     const char *group; /* NULL: none; bars of a group follow each other */
     const char *name;
     const char *kind;        /* class of its colour */
-    double value, low, high; /* 0 or more; low, high: an interval, or 0 */
+    double value, low, high; /* 0 or more; low, high: an interval, or 0, which becomes NaN */
     double part;             /* of the value, drawn in the colour of parts; 0: none */
 } leat_bar;
 

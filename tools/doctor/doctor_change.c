@@ -204,7 +204,7 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
 
 bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
 {
-    return !s->is_verified || s->verified_gain >= 0.03;
+    return !s->is_verified || s->verified_gain >= LEAT_DOCTOR_LEAST_GAIN;
 }
 
 static void print_write(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_diff *diff)

@@ -40,7 +40,7 @@ void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *result, 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number, bool why,
                               const leat_doctor_diff *diff);
 
-/* False if --verify measured a gain below 3 %. */
+/* False if --verify measured a gain below LEAT_DOCTOR_LEAST_GAIN. */
 bool leat_doctor_change_helps(const leat_doctor_suggestion *suggestion);
 
 /* Three digits of a time: "0.0128", "2.84", "118". Returns `text`. */

@@ -3,7 +3,7 @@
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
  * DESIGN: the runs of a round are short and alternate (rounds.c): the loader alone, the whole, the step alone, the
- * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
+ * loader with the other kind of prefetch, the step without waits for results. verdict_rules.c decides from the medians.
  * Changes are tried by whole runs (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
 
@@ -47,7 +47,7 @@ struct doctor {
     leat_trial waitless; /* never waits for results: step alone; the same */
     leat_trial trial;    /* of a change, after the rounds */
     leat_facts facts;
-    leat_diagnosis diagnosis;
+    leat_verdict_found diagnosis;
     leat_doctor_loaders loaders;
     leat_alternate rounds;
     double span_ns;
@@ -428,7 +428,7 @@ static void diagnose_beside(struct doctor *d)
     leat_facts *const f = &d->facts;
     const double taken = f->taken, throttled = f->throttled;
     f->taken = f->throttled = 0;
-    leat_diagnose(f, &d->diagnosis);
+    leat_verdict_decide(f, &d->diagnosis);
     d->result->beside = d->diagnosis.verdict;
     f->taken = taken;
     f->throttled = throttled;
@@ -480,7 +480,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_trial_close(&d->other); /* their memory is for the trials */
     leat_trial_close(&d->waitless);
     split_fused(d);
-    leat_diagnose(&d->facts, &d->diagnosis);
+    leat_verdict_decide(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
     note_bad(&d->arm.input, out);
     if (out->verdict.kind == LEAT_VERDICT_WARM_UP && d->epoch_ns > 0)

@@ -287,7 +287,7 @@ static void fill_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
 
 /* --- the result --------------------------------------------------------------------------------- */
 
-void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
+void leat_doctor_fill(const leat_facts *f, const leat_verdict_found *d,
                       const leat_doctor_loaders *loaders, leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
@@ -403,9 +403,9 @@ char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, si
 char *leat_doctor_ranks(const leat_ranks_time *times, int32_t n, leat_verdict *verdict, char *text,
                         size_t size)
 {
-    leat_diagnosis d = { .why = "" };
+    leat_verdict_found d = { .why = "" };
     if (times && n > 0)
-        leat_diagnose_ranks(times, n, &d);
+        leat_verdict_of_ranks(times, n, &d);
     if (verdict)
         *verdict = d.verdict;
     if (size)

@@ -5,14 +5,14 @@
 #define LEAT_DOCTOR_FILL_H
 
 #include "leat/doctor.h"
-#include "study/diagnose.h"
+#include "study/verdict_rules.h"
 
 /* Rates (samples/s) of the loader with prefetch (`ahead`) and with prefetch 0 (`alone`). value 0: not measured. */
 typedef struct leat_doctor_loaders {
     leat_estimate ahead, alone;
 } leat_doctor_loaders;
 
-void leat_doctor_fill(const leat_facts *facts, const leat_diagnosis *diagnosis,
+void leat_doctor_fill(const leat_facts *facts, const leat_verdict_found *diagnosis,
                       const leat_doctor_loaders *loaders, leat_doctor_result *out);
 /* The cost of a first step or batch is its extra time over later ones. Returns the sum, ms. */
 double leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * doctor_observed.c: leat_doctor_observed(): the runs of a loop that is not leat's, as the facts that diagnose.c reads. */
+ * doctor_observed.c: leat_doctor_observed(): the runs of a loop that is not leat's, as the facts that verdict_rules.c reads. */
 #include "leat/observe.h"
 
 #include <math.h>
@@ -165,7 +165,7 @@ static void add_stage(const leat_observed *o, leat_facts *f)
 
 int leat_doctor_observed(const leat_observed *observed, leat_doctor_result *out, leat_error *err)
 {
-    leat_diagnosis diagnosis;
+    leat_verdict_found diagnosis;
     int rc;
     if (!observed || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -177,7 +177,7 @@ int leat_doctor_observed(const leat_observed *observed, leat_doctor_result *out,
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *f);
     if ((rc = check(observed, err)) == LEAT_OK && (rc = gather(observed, f, err)) == LEAT_OK) {
         add_stage(observed, f);
-        leat_diagnose(f, &diagnosis);
+        leat_verdict_decide(f, &diagnosis);
         f->n_stages = 0; /* it is the loader, which has its row */
         const leat_doctor_loaders loaders = { .ahead =
                                                   f->overlaps ? f->loader : (leat_estimate){ 0 },

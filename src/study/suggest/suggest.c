@@ -126,7 +126,7 @@ static bool decodes(const leat_suggest_about *about)
 {
     return (is(about, LEAT_VERDICT_INPUT_BOUND) ||
             about->diagnosis->verdict.kind == LEAT_VERDICT_SHARED_CORES) &&
-           (!leat_diagnose_waits(about->facts) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
+           (!leat_verdict_waits(about->facts) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
            (leat_suggest_without_decoding(about->facts, 1) > 0 ||
             leat_arm_has_cache(about->arm->plan));
 }
@@ -136,7 +136,7 @@ static bool makes_floats(const leat_suggest_about *about)
 {
     const bool computes =
         (is(about, LEAT_VERDICT_INPUT_BOUND) || is(about, LEAT_VERDICT_SHARED_CORES)) &&
-        !leat_diagnose_waits(about->facts) && !has_cause(about, LEAT_CAUSE_STORAGE);
+        !leat_verdict_waits(about->facts) && !has_cause(about, LEAT_CAUSE_STORAGE);
     return (computes || is(about, LEAT_VERDICT_TRANSFER_BOUND)) && leat_suggest_bytes_apply(about);
 }
 
@@ -203,7 +203,7 @@ static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestio
 static bool waiting_workers(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
-    return is_input(about) && (leat_diagnose_waits(f) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
+    return is_input(about) && (leat_verdict_waits(f) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
            f->threads < MOST_WORKERS;
 }
 
@@ -513,7 +513,8 @@ static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s
         else
             leat_text(s->why + strlen(s->why), sizeof s->why - strlen(s->why),
                       "; four times as many gain %s",
-                      gain < 1 + LEAT_SUGGEST_LEAST ? "nothing more" : "less than a quarter more");
+                      gain < 1 + LEAT_DOCTOR_LEAST_GAIN ? "nothing more"
+                                                        : "less than a quarter more");
     }
     return LEAT_OK;
 }
@@ -550,7 +551,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
     out->n_tried++;
-    if (s.gain >= LEAT_SUGGEST_LEAST)
+    if (s.gain >= LEAT_DOCTOR_LEAST_GAIN)
         leat_suggest_insert(&s, out);
     else
         note_no_gain(&s, out);

@@ -5,17 +5,14 @@
 #define LEAT_SUGGEST_H
 
 #include "leat/doctor.h"
-#include "study/diagnose.h"
-
-/* A change that gains less is not suggested. */
-#define LEAT_SUGGEST_LEAST 0.03
+#include "study/verdict_rules.h"
 
 /* A job as suggestions see it. */
 typedef struct leat_suggest_about {
     const leat_config *config; /* with the device set */
     leat_arm *arm;             /* of the job; its first round is overwritten by trials */
     const leat_facts *facts;
-    const leat_diagnosis *diagnosis;
+    const leat_verdict_found *diagnosis;
     int64_t prefetch, batch_size;
     int32_t steps;    /* of each run; 0: as many as fill it */
     bool anyway;      /* in more rounds, as others disturb them */

@@ -53,13 +53,14 @@ static bool advise(const leat_facts *f, struct range step, const char *not_tried
                    leat_doctor_suggestion *s)
 {
     const double now = leat_facts_ns(f, f->run.value), step_ns = step.value;
-    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST)
+    if (step_ns <= 0 || now / step_ns < 1 + LEAT_DOCTOR_LEAST_GAIN)
         return false;
     s->predicted_step_ms = step_ns * 1e-6;
     s->predicted_samples_per_s = f->rows / step_ns * 1e9;
     s->gain = now / step_ns - 1;
-    s->gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most / (1 + LEAT_SUGGEST_LEAST) - 1;
-    s->gain_high = leat_facts_ns(f, least_of(&f->run)) / step.least * (1 + LEAT_SUGGEST_LEAST) - 1;
+    s->gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most / (1 + LEAT_DOCTOR_LEAST_GAIN) - 1;
+    s->gain_high =
+        leat_facts_ns(f, least_of(&f->run)) / step.least * (1 + LEAT_DOCTOR_LEAST_GAIN) - 1;
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return true;
 }
@@ -333,7 +334,7 @@ void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *ou
         return;
     if (input && f->overlaps && v->cause == LEAT_CAUSE_SERIAL)
         advise_workers(about, out);
-    if (!leat_diagnose_waits(f) || v->cause == LEAT_CAUSE_STORAGE)
+    if (!leat_verdict_waits(f) || v->cause == LEAT_CAUSE_STORAGE)
         advise_cache(about, out);
     if (input && v->cause == LEAT_CAUSE_CPU_SATURATED)
         advise_cores(f, out);

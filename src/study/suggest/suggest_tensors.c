@@ -226,9 +226,10 @@ static bool is_unread(const leat_suggest_about *about, int32_t i)
            entry_of(about, "", tensor, path);
 }
 
-/* The maps of all these tensors, from the last on, so that the others keep their numbers. */
-static void take_maps(const leat_suggest_about *about, const char *part,
-                      leat_doctor_suggestion *out)
+/* Removes the maps of unread tensors from one part of the config ("", "eval."): from the last on, so that the others keep
+ * their numbers. "PATH-" in a change removes what is there. */
+static void remove_maps(const leat_suggest_about *about, const char *part,
+                        leat_doctor_suggestion *out)
 {
     char path[128], text[4096];
     int n = 0;
@@ -249,8 +250,9 @@ static void take_maps(const leat_suggest_about *about, const char *part,
     }
 }
 
-static void take_entries(const leat_suggest_about *about, const char *part,
-                         leat_doctor_suggestion *out)
+/* The same of their entries in the source. */
+static void remove_entries(const leat_suggest_about *about, const char *part,
+                           leat_doctor_suggestion *out)
 {
     char path[128];
     for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i); i++)
@@ -333,8 +335,8 @@ void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_sugges
             snprintf(out->differs, sizeof out->differs, "other random draws");
     }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        take_maps(about, parts[i], out);
-        take_entries(about, parts[i], out);
+        remove_maps(about, parts[i], out);
+        remove_entries(about, parts[i], out);
     }
     snprintf(out->why, sizeof out->why,
              "the model does not read %s, which %s read, mapped and copied for each sample", names,

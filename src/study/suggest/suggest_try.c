@@ -92,8 +92,8 @@ static bool is_enough(void *user, int32_t n)
     const leat_estimate by = speed_up(p, n);
     return (p->hurried && n == HURRIED_ROUNDS) ||
            (n > 1 && leat_suggest_time_left(p->about, 1) < p->after_ns) ||
-           (n == p->n_rounds / 2 + 1 && by.high < 1 + LEAT_SUGGEST_LEAST) ||
-           (n >= p->n_rounds && (by.low > 1 || by.high < 1 + LEAT_SUGGEST_LEAST));
+           (n == p->n_rounds / 2 + 1 && by.high < 1 + LEAT_DOCTOR_LEAST_GAIN) ||
+           (n >= p->n_rounds && (by.low > 1 || by.high < 1 + LEAT_DOCTOR_LEAST_GAIN));
 }
 
 /* Runs that outlast what was read ahead may be long: two of them, and of the job, must end in time. */

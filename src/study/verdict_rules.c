@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * diagnose.c: derives a verdict from capacities. The doctor and `compare` call it. */
-#include "diagnose.h"
+ * verdict_rules.c: derives a verdict from capacities. The doctor and `compare` call it. */
+#include "verdict_rules.h"
 
 #include <stdio.h>
 
@@ -45,8 +45,8 @@ static leat_severity severity_of(double share, struct severity at)
                                   : LEAT_SEVERITY_LOW;
 }
 
-static void say(leat_diagnosis *d, leat_verdict_kind kind, leat_cause cause, leat_severity severity,
-                const char *why)
+static void say(leat_verdict_found *d, leat_verdict_kind kind, leat_cause cause,
+                leat_severity severity, const char *why)
 {
     d->verdict = (leat_verdict){ .kind = kind, .cause = cause, .severity = severity };
     snprintf(d->why, sizeof d->why, "%s", why);
@@ -69,7 +69,7 @@ static bool is_taken(const leat_facts *f)
     return is_stopped(f) || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
 }
 
-static void say_unclear(const leat_facts *f, const char *unused, leat_diagnosis *d)
+static void say_unclear(const leat_facts *f, const char *unused, leat_verdict_found *d)
 {
     char why[160], share[32];
     const bool stopped = is_stopped(f);
@@ -194,7 +194,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
     }
 }
 
-bool leat_diagnose_waits(const leat_facts *f)
+bool leat_verdict_waits(const leat_facts *f)
 {
     const leat_stage_fact *stage = leat_facts_slowest(f);
     return stage && waits_inside(f, stage);
@@ -236,12 +236,12 @@ static bool others_bind(const leat_facts *f)
 {
     const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
     return !f->on_host && f->overlaps && f->n_stages > 0 && is_taken(f) &&
-           (!is_divided(f) || wants_cores(f) >= 0.5) && !leat_diagnose_waits(f) &&
+           (!is_divided(f) || wants_cores(f) >= 0.5) && !leat_verdict_waits(f) &&
            f->loader_cpu_ns > 0 && least_loader(f) <= NEVER_BELOW * step;
 }
 
 /* The loader limits the job. If copies take most of its time, they are the reason. */
-static void say_input(const leat_facts *f, const char *why, leat_diagnosis *d)
+static void say_input(const leat_facts *f, const char *why, leat_verdict_found *d)
 {
     const bool copies = f->copying >= (f->overlaps ? LEAT_BUSY_ENOUGH : 0.5);
     const bool holds = f->overlaps && !copies && copies_hold_workers(f);
@@ -266,7 +266,7 @@ static void say_input(const leat_facts *f, const char *why, leat_diagnosis *d)
 /* --- the others ------------------------------------------------------------------------------ */
 
 /* share: of the time that `of` names, in which layers run on other devices, or their values cross. */
-static void say_placement(const leat_facts *f, double share, const char *of, leat_diagnosis *d)
+static void say_placement(const leat_facts *f, double share, const char *of, leat_verdict_found *d)
 {
     char why[160];
     leat_text(why, sizeof why,
@@ -276,7 +276,7 @@ static void say_placement(const leat_facts *f, double share, const char *of, lea
     snprintf(d->verdict.where, sizeof d->verdict.where, "%s", f->placed);
 }
 
-static void say_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
+static void say_step(const leat_facts *f, const char *unused, leat_verdict_found *d)
 {
     char why[160], text[16];
     (void)unused;
@@ -318,7 +318,7 @@ static bool cores_bind(const leat_facts *f)
 }
 
 /* The cores suffice for the loader or the step alone, but not for both together. */
-static void say_shared(const leat_facts *f, leat_diagnosis *d)
+static void say_shared(const leat_facts *f, leat_verdict_found *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const double run = leat_facts_ns(f, f->run.value);
@@ -359,7 +359,7 @@ static const char UNEVEN[] = "batches come unevenly: slow samples hold up those 
 
 /* Storage that stalls, and stages that wait for all samples at times, leave the same gaps between batches as single slow
  * samples: what the workers wait for tells. */
-static void say_uneven(const leat_facts *f, const char *why, leat_diagnosis *d)
+static void say_uneven(const leat_facts *f, const char *why, leat_verdict_found *d)
 {
     const leat_worker_time wait = limiting_wait(f);
     const bool stalls = wait == LEAT_WORK_STORAGE || wait == LEAT_WORK_STAGE;
@@ -371,14 +371,14 @@ static void say_uneven(const leat_facts *f, const char *why, leat_diagnosis *d)
 
 static const char DRIVER_STARVED[] = "workers took the core of the thread that feeds the device";
 
-static void say_driver_starved(const leat_facts *f, const char *why, leat_diagnosis *d)
+static void say_driver_starved(const leat_facts *f, const char *why, leat_verdict_found *d)
 {
     say(d, LEAT_VERDICT_SHARED_CORES, LEAT_CAUSE_DRIVER_STARVED, severity_of(beyond_step(f), INPUT),
         why);
 }
 
 /* The step is slower in the loop than alone, although the loader is fast enough. */
-static void say_slower_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
+static void say_slower_step(const leat_facts *f, const char *unused, leat_verdict_found *d)
 {
     const double copy = exposed_copies(f), wait = f->meter.input_wait, placed = mostly_placed(f);
     (void)unused;
@@ -423,7 +423,7 @@ static bool workers_hinder(const leat_facts *f)
 }
 
 /* On the CPU the step takes longer in the loop than alone, or input and step do not reach their own rates. */
-static void say_on_host(const leat_facts *f, const char *unused, leat_diagnosis *d)
+static void say_on_host(const leat_facts *f, const char *unused, leat_verdict_found *d)
 {
     (void)unused;
     if (f->loader_of_step.value < 1 || workers_hinder(f))
@@ -454,7 +454,7 @@ static bool calls_take_turns(const leat_facts *f)
            EXPLAINS * (f->of_loader.value + f->of_step.value) >= 1;
 }
 
-static void say_turns(const leat_facts *f, const char *why, leat_diagnosis *d)
+static void say_turns(const leat_facts *f, const char *why, leat_verdict_found *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const bool waits = f->step_free > 0 ? m.sync >= 0.5 * m.step : f->sync_every == 1;
@@ -466,7 +466,7 @@ static void say_turns(const leat_facts *f, const char *why, leat_diagnosis *d)
 
 /* input: what the late one waits for its input more than the others. */
 static void say_straggler(const leat_ranks_time *late, double input, double share,
-                          leat_diagnosis *d)
+                          leat_verdict_found *d)
 {
     char why[200];
     leat_text(why, sizeof why, "the others waited %.0f %% of the time for %s, which %s",
@@ -476,7 +476,7 @@ static void say_straggler(const leat_ranks_time *late, double input, double shar
 }
 
 /* A rank is late by chance, too: what counts is what it is late beyond the mean of the others. */
-void leat_diagnose_ranks(const leat_ranks_time *times, int32_t n, leat_diagnosis *d)
+void leat_verdict_of_ranks(const leat_ranks_time *times, int32_t n, leat_verdict_found *d)
 {
     double late = 0, input = 0, others = 0, exchange = 0;
     int32_t worst = 0;
@@ -599,7 +599,7 @@ static bool always(const leat_facts *f)
 /* The first that holds says the verdict. */
 struct rule {
     bool (*holds)(const leat_facts *f);
-    void (*say)(const leat_facts *f, const char *why, leat_diagnosis *d);
+    void (*say)(const leat_facts *f, const char *why, leat_verdict_found *d);
     const char *why; /* NULL: the figures say it */
 };
 
@@ -631,11 +631,11 @@ static const struct rule alternating[] = {
 
 /* A part that is about as slow as the slowest is named, too. Not where batches come unevenly: then the job is slower than
  * both, and more batches in advance gain. */
-static void name_second(const leat_facts *f, leat_diagnosis *d)
+static void name_second(const leat_facts *f, leat_verdict_found *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const leat_part part = leat_verdict_about(d->verdict.kind)->part;
-    leat_diagnosis other = { .why = "" };
+    leat_verdict_found other = { .why = "" };
     if (d->verdict.cause == LEAT_CAUSE_ORDERING || m.loader * TIE < m.step ||
         m.step * TIE < m.loader)
         return;
@@ -654,7 +654,7 @@ static bool ends_early(const leat_facts *f)
            f->one_time_ns >= ONE_TIME * (f->one_time_ns + f->steps_of_job * step);
 }
 
-void leat_diagnose(const leat_facts *f, leat_diagnosis *d)
+void leat_verdict_decide(const leat_facts *f, leat_verdict_found *d)
 {
     const struct rule *rule = f->overlaps ? overlapped : alternating;
     if (f->meter.n_steps > 0 && (double)f->meter.n_steps < LEAST_STEPS) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_diagnose.c: numbers into verdicts. Each row is a job whose true limit is known. */
+ * test_verdict_rules.c: numbers into verdicts. Each row is a job whose true limit is known. */
 #include "leat/doctor.h"
 #include "study/facts_fixture.h"
 
@@ -8,8 +8,8 @@ static void assert_verdict(const leat_facts *f, leat_verdict_kind kind, const ch
                            leat_severity severity)
 {
     char got[LEAT_VERDICT_LABEL];
-    leat_diagnosis d;
-    leat_diagnose(f, &d);
+    leat_verdict_found d;
+    leat_verdict_decide(f, &d);
     leat_verdict_label(&d.verdict, got);
     if (d.verdict.kind != kind || strcmp(got, label) != 0 || d.verdict.severity != severity)
         fail_msg("%s (%s) %s, not %s (%s) %s: %s", leat_verdict_about(d.verdict.kind)->name, got,
@@ -47,7 +47,7 @@ TEST(waiting_is_not_working)
     f.loader_cores = 0.2;
     set_stage(&f, 0, "image: sleep", 1000, 10);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
-    assert_true(leat_diagnose_waits(&f));
+    assert_true(leat_verdict_waits(&f));
     f.taken = 3.8; /* whatever others do, a computing stage gets more than that */
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: latency-bound", LEAT_SEVERITY_HIGH);
     f.taken = 0;
@@ -60,7 +60,7 @@ TEST(waiting_is_not_working)
     f.taken = 0;
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "map: cpu-saturated", LEAT_SEVERITY_HIGH);
-    assert_false(leat_diagnose_waits(&f));
+    assert_false(leat_verdict_waits(&f));
     f.loader_cores = 0.2;
     set_stage(&f, 0, "read", 1000, 10);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
@@ -113,8 +113,8 @@ TEST(uneven_batches_are_input)
     leat_facts f = facts_of(10, 5, 8);
     f.meter.input_wait = 0.2;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
-    leat_diagnosis d;
-    leat_diagnose(&f, &d);
+    leat_verdict_found d;
+    leat_verdict_decide(&f, &d);
     assert_int_equal(d.verdict.also,
                      LEAT_VERDICT_NONE); /* the step is far slower than the loader */
     f.meter.input_wait = 0.02;
@@ -148,7 +148,7 @@ TEST(slow_samples_are_input)
     static const double steps[] = { 1, 1.3, 1.2 }; /* the last: as slow as the loader */
     for (int slower = 0; slower < 3; slower++) {
         char sentence[256];
-        leat_diagnosis d;
+        leat_verdict_found d;
         leat_facts f = facts_of(2, 1.192, steps[slower]);
         f.gap_ns = gaps;
         f.n_gaps = 100;
@@ -160,7 +160,7 @@ TEST(slow_samples_are_input)
             within(f.loader.value / f.step.value, 0.3); /* which is slower is not sure */
         f.meter.input_wait = 1 - f.of_step.value;
         assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
-        leat_diagnose(&f, &d);
+        leat_verdict_decide(&f, &d);
         assert_int_equal(d.verdict.also, LEAT_VERDICT_NONE);
         assert_string_equal(leat_verdict_sentence(&d.verdict, sentence, sizeof sentence),
                             "Slow samples hold up the batches behind them; without such samples "
@@ -314,8 +314,8 @@ TEST(calls_of_the_host_take_turns)
         f.meter.input_wait = rows[i].wait;
         assert_verdict(&f, rows[i].kind, "", LEAT_SEVERITY_HIGH);
         f.copy_bytes = 4e7; /* large copies take time of their own */
-        leat_diagnosis d;
-        leat_diagnose(&f, &d);
+        leat_verdict_found d;
+        leat_verdict_decide(&f, &d);
         assert_true(d.verdict.kind != LEAT_VERDICT_LAUNCH_BOUND || rows[i].step_busy < 0.9);
     }
     leat_facts f = facts_of(10, 4, 3); /* both together are faster than this: something else */
@@ -501,8 +501,8 @@ TEST(short_jobs_are_mostly_one_time_cost)
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.one_time_ns = 1.01e9;
     assert_verdict(&f, LEAT_VERDICT_WARM_UP, "", LEAT_SEVERITY_MODERATE);
-    leat_diagnosis d;
-    leat_diagnose(&f, &d);
+    leat_verdict_found d;
+    leat_verdict_decide(&f, &d);
     assert_int_equal(d.verdict.also, LEAT_VERDICT_COMPUTE_BOUND);
 }
 
@@ -519,8 +519,8 @@ TEST(two_parts_as_slow_are_both_named)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_facts f = facts_of(rows[i].run, rows[i].loader, rows[i].step);
-        leat_diagnosis d;
-        leat_diagnose(&f, &d);
+        leat_verdict_found d;
+        leat_verdict_decide(&f, &d);
         assert_int_equal(d.verdict.kind, rows[i].kind);
         assert_int_equal(d.verdict.also, rows[i].also);
     }

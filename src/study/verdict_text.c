@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * verdict.c: the rows of leat/verdict.h, and what their words say together. */
+ * verdict_text.c: the rows of leat/verdict.h, and what their words say together. */
 #include "leat/verdict.h"
 
 #include <stdbool.h>

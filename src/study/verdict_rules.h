@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * diagnose.h: decides what limits a job for doctor and compare. A pure function of facts.h, so that every verdict
+ * verdict_rules.h: decides what limits a job for doctor and compare. A pure function of facts.h, so that every verdict
  * can be tested with a table of numbers. Where less is known, others decide: device/watch.c from the shares of a watched
  * program, leat_doctor_guess() from those of one run.
  *
@@ -22,23 +22,23 @@
  *     WARM_UP         one-time costs are half of the configured job or more
  *     ENVIRONMENT     none of these is certain, and other processes or a CPU limit took cores
  *     INCONCLUSIVE    none of these is certain */
-#ifndef LEAT_DIAGNOSE_H
-#define LEAT_DIAGNOSE_H
+#ifndef LEAT_VERDICT_RULES_H
+#define LEAT_VERDICT_RULES_H
 
 #include "facts.h"
 #include "leat/ranks.h"
 
-typedef struct leat_diagnosis {
+typedef struct leat_verdict_found {
     leat_verdict verdict;
     char why[200]; /* for a sentence */
-} leat_diagnosis;
+} leat_verdict_found;
 
-void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
+void leat_verdict_decide(const leat_facts *facts, leat_verdict_found *out);
 
 /* Of processes that train together: straggler, communication-bound or none of these (LEAT_VERDICT_NONE). */
-void leat_diagnose_ranks(const leat_ranks_time *times, int32_t n, leat_diagnosis *out);
+void leat_verdict_of_ranks(const leat_ranks_time *times, int32_t n, leat_verdict_found *out);
 
 /* Whether workers wait inside the loader's slowest stage instead of computing. */
-bool leat_diagnose_waits(const leat_facts *facts);
+bool leat_verdict_waits(const leat_facts *facts);
 
 #endif
