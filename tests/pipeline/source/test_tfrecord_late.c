@@ -155,7 +155,7 @@ TEST(the_batches_are_those_of_the_files)
 
 TEST(both_have_the_same_stamp_and_digest)
 {
-    leat_file_watch_stamp stamps[2];
+    leat_file_watch_stamp stamps[2] = { 0 };
     uint64_t digests[2];
     for (int i = 0; i < 2; i++) {
         leat_plan *plan = plan_of(i ? "long-manifest.json" : "many-*.tfrecord", engines[0], "");
