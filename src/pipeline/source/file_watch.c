@@ -70,7 +70,9 @@ int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, in
     const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
                                (uint64_t)status->st_mtim.tv_nsec };
     const leat_file_watch_id id = leat_file_watch_id_in(status);
-    const int64_t ns = id.mtime_ns;
+    const int64_t replaced_ns =
+        (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+    const int64_t ns = id.mtime_ns > replaced_ns ? id.mtime_ns : replaced_ns;
     stamp->digest = leat_digest_chain(stamp->digest, leat_digest_row(facts, sizeof facts, 0));
     stamp->newest_ns = ns > stamp->newest_ns ? ns : stamp->newest_ns;
     const bool reads = stamp->every && stamp->n_files % stamp->every == 0;

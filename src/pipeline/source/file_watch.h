@@ -22,7 +22,7 @@ leat_file_watch_id leat_file_watch_id_in(const struct stat *status);
 /* What tells that files of a set have changed since. All zero at first: sizes and times decide. */
 typedef struct leat_file_watch_stamp {
     uint64_t digest;   /* of the sizes and times of change of all */
-    int64_t newest_ns; /* the last of these times; since 1970 */
+    int64_t newest_ns; /* when a file was last written or replaced; since 1970 */
     uint64_t n_files;  /* added so far */
     uint64_t every;    /* content of the first of this many files is in the digest; 0: of none */
     uint64_t n_blocks; /* of such a file */

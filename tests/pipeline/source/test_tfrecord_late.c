@@ -208,7 +208,7 @@ TEST(an_older_file_is_another_stamp)
     assert_true(leat_plan_stamp(plan) == stamp && stamp != 0);
     assert_int_equal(utimensat(AT_FDCWD, source->shards[i].path, times, 0), 0);
     assert_true(leat_plan_stamp(plan) != stamp);
-    assert_true(leat_plan_changed_ns(plan) == changed_ns);
+    assert_true(leat_plan_changed_ns(plan) > changed_ns);
     leat_plan_close(&plan);
 }
 
