@@ -246,6 +246,7 @@ TEST(loaders)
     REFUSED(leat_loader_next(NULL, &batch, &err));
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
+    REFUSED(leat_loader_check_files(NULL, &err));
     assert_null(leat_plan_class(NULL, 0));
     assert_int_equal(leat_plan_n_classes(NULL, "label"), 0);
     assert_int_equal(leat_plan_n_classes(plan, NULL), 0);
