@@ -355,6 +355,7 @@ TEST(trainers)
     leat_ranks_close(&ranks);
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
+    REFUSED(leat_trainer_check_classes(NULL, NULL, 0, &err));
     REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
     REFUSED(leat_trainer_open_evaluation(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));
