@@ -359,6 +359,8 @@ static int run_loader(struct bench *b, leat_error *err)
             break;
     }
     b->run.end_ns = leat_host_now_ns();
+    if (rc >= 0)
+        rc = leat_loader_check_files(b->run.loader, err);
     leat_loader_stats(b->run.loader, &b->run.after);
     leat_progress_fini(&progress);
     if (rc >= 0 || rc == LEAT_E_END) /* the digest of a failed epoch is incomplete */

@@ -246,6 +246,7 @@ static int open_all(struct eval *e, leat_error *err)
         (rc = leat_trained_open(&e->t, &how, err)) < 0 ||
         (!how.labels &&
          (rc = leat_trained_take_classes(&e->t, leat_trained_section(&how), e->t.plan, err)) < 0) ||
+        (rc = leat_trained_check_classes(&e->t, &how, err)) < 0 ||
         (rc = leat_trainer_check(e->t.trainer, e->t.plan, err)) < 0)
         return rc;
     leat_trained_say_classes(&e->t, e->o->section);

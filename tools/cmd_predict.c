@@ -322,6 +322,8 @@ static int open_all(struct predict *p, leat_error *err)
     if (p->folder.n == 0 && !p->o->labels &&
         (rc = leat_trained_take_classes(&p->t, section, p->t.plan, err)) < 0)
         return rc;
+    if ((rc = leat_trained_check_classes(&p->t, &how, err)) < 0)
+        return rc;
     leat_trained_say_classes(&p->t, p->o->section);
     const leat_plan_info *info = leat_plan_get_info(p->t.plan);
     if (info->n_batches < 0)

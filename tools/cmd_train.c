@@ -166,8 +166,8 @@ static void say_changed(const struct train *t)
     const bool data = leat_plan_changed_ns(t->run.plan) > ns;
     if (data || leat_plan_changed_ns(t->run.eval_plan) > ns)
         fprintf(stderr,
-                "leat train: files of %s were written to after %s was saved: if their content is "
-                "another one, the run does not go on as it would have\n",
+                "leat train: files of %s were written to or replaced after %s was saved: if their "
+                "content is another one, the run does not go on as it would have\n",
                 data ? "the data" : "the `eval` part", leat_terminal_name(t->found.path));
 }
 

@@ -109,6 +109,12 @@ LEAT_API int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch
  * threads  any, also one that is not a consumer; not from a signal handler, because it takes a lock */
 LEAT_API void leat_loader_cancel(leat_loader *loader);
 
+/* Checks once more the files that records were read from. leat_loader_next() does so at most once a second, and with the last
+ * batch of each epoch; call this where a run ends before that.
+ * returns  LEAT_OK; LEAT_E_DATA: one was changed while it was in use, and the loader stops with this error
+ * threads  any */
+LEAT_API int leat_loader_check_files(leat_loader *loader, leat_error *err);
+
 /* The position of the run: the next batch is the first that leat_loader_next has not delivered. Any thread. */
 LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out);
 /* A position of which the next batch is this one, from 0. Any thread. */

@@ -64,7 +64,7 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
 /* n_classes if they are this tensor's: `label`, the only int64 one, a CSV file's first with `classes`, or by key; else 0. */
 LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);
-/* When a file of the source last changed, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
+/* When a file of the source was last written, moved or replaced, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
  * is gone or was changed since the source opened it. */
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
 /* A digest of the sizes and times of change of these files, to compare with a later one; 0 as above. */

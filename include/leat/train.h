@@ -296,6 +296,11 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
+/* Compares the names of n classes, in the order of their labels, with those of the data that the restored weights were
+ * trained on. Saved weights keep them, if the source of the plan knows them; checkpoints and other files have none.
+ * returns  LEAT_OK, also if there are none; LEAT_E_CONFIG with the first class that has two names */
+LEAT_API int leat_trainer_check_classes(const leat_trainer *trainer, const char *const *names,
+                                        int64_t n, leat_error *err);
 
 /* X(name, text): what became of a tensor of train.weights. */
 #define LEAT_LOADED_LIST(X)                                                                        \

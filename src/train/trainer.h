@@ -74,6 +74,8 @@ struct leat_trainer {
     int32_t input_at, target_at; /* tensors of the plan */
     int32_t weight_at;           /* the same; used where the model is weighted */
     char *names[3];              /* of these tensors in that order; NULL: not known */
+    char *class_names;           /* of the plan, as weights keep them; NULL: not known */
+    char *restored_classes;      /* the same of the weights that were restored */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     /* Training batches of the run so far, see start_at: whose gradients were taken; the others, because all rows were

@@ -13,6 +13,7 @@
 #include "partition/net_partition.h"
 #include "rules.h"
 #include "trainer.h"
+#include "weights/weight_classes.h"
 #include "whiten.h"
 
 int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_error *err)
@@ -367,6 +368,8 @@ void leat_trainer_close(leat_trainer **out)
     leat_pretrained_fini(&trainer->pretrained);
     for (int i = 0; i < 3; i++)
         free(trainer->names[i]);
+    free(trainer->class_names);
+    free(trainer->restored_classes);
     free(trainer->settings);
     free(trainer->micro_valid);
     free(trainer->times);
@@ -404,7 +407,11 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     if (rc < 0 || (rc = leat_trainer_feed_find(&options, node, plan, &feed, err)) < 0)
         return rc;
     feed.n_classes = leat_plan_n_classes(plan, options.target.text);
-    return open_feed(config, node, &options, &feed, device, out, err);
+    rc = open_feed(config, node, &options, &feed, device, out, err);
+    if (rc == LEAT_OK && feed.n_classes > 0 &&
+        (rc = leat_weight_classes_of(plan, feed.n_classes, &(*out)->class_names, err)) < 0)
+        leat_trainer_close(out);
+    return rc;
 }
 
 static int open_alone(const leat_config *config, const leat_plan *plan, leat_device *device,

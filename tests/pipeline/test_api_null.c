@@ -246,6 +246,7 @@ TEST(loaders)
     REFUSED(leat_loader_next(NULL, &batch, &err));
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
+    REFUSED(leat_loader_check_files(NULL, &err));
     assert_null(leat_plan_class(NULL, 0));
     assert_int_equal(leat_plan_n_classes(NULL, "label"), 0);
     assert_int_equal(leat_plan_n_classes(plan, NULL), 0);
@@ -354,6 +355,7 @@ TEST(trainers)
     leat_ranks_close(&ranks);
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
+    REFUSED(leat_trainer_check_classes(NULL, NULL, 0, &err));
     REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
     REFUSED(leat_trainer_open_evaluation(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));

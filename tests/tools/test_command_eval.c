@@ -388,11 +388,35 @@ TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
         expect_failure(shell("$L %s", commands[i]), 1, what);
     expect_success(shell("mkdir few/circle && $L train y.yaml --epochs 1 -q "
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
-    /* Without the source of training no one knows which is missing. */
-    expect_success(shell("$L eval l.yaml --weights x.st"));
+    /* Without the source of training the weights know; a checkpoint does not know which is missing. */
+    expect_failure(shell("$L eval l.yaml --weights x.st"), 1,
+                   "x.st: class 0 is 'crescent' here, but 'circle' in the data that the weights");
+    expect_success(shell("rm -rf c && $L train x.yaml -q --checkpoint c && "
+                         "$L eval l.yaml --weights c/step-000000030.safetensors && rm -rf c"));
     expect_in(err, "note: the source of 'eval' has 9 classes, and the model has 10");
     expect_success(shell("$L eval x.yaml --weights x.st"));
     assert_string_equal(err, "");
+}
+
+/* Labels are numbers in the order of the names, so that other names can mean other classes. */
+TEST_WITH(renamed_classes_are_refused, NULL, clean)
+{
+    static const char what[] = "x.st: class 0 is 'a-ring' here, but 'circle' in the data that the "
+                               "weights were trained on";
+    train();
+    expect_success(shell("cp -r images a && cp -r test-images b && sed 's/tfrecord: "
+                         ".x-.*\"/images: a/; s/tfrecord: .y-.*\"/images: b/' "
+                         "x.yaml >f.yaml && $L train f.yaml -q --epochs 1 --save x.st && "
+                         "$L eval f.yaml --weights x.st && mv a/ring a/a-ring && "
+                         "mv b/ring b/a-ring"));
+    expect_failure(shell("$L eval f.yaml --weights x.st"), 1, what);
+    expect_in(err, "or give the names of the model with --labels FILE");
+    expect_failure(shell("$L eval f.yaml --section train --weights x.st"), 1, what);
+    expect_failure(shell("$L predict f.yaml --weights x.st"), 1, what);
+    expect_failure(shell("$L predict f.yaml --weights x.st b/a-ring/*"), 1, what);
+    expect_success(shell("$L predict f.yaml --weights x.st --labels x-labels.txt "
+                         "b/a-ring/*"));
+    expect_success(shell("$L train f.yaml -q --epochs 1 --restore x.st && rm -rf a b"));
 }
 
 TEST_WITH(labels_are_as_many_as_classes, NULL, clean)

@@ -347,6 +347,19 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
 }
 
+int leat_trained_check_classes(const leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    const int rc = how->labels
+                       ? LEAT_OK
+                       : leat_trainer_check_classes(t->trainer, (const char *const *)t->classes,
+                                                    t->n_classes, err);
+    if (rc != LEAT_E_CONFIG)
+        return rc;
+    const leat_error why = *err;
+    return leat_fail(err, rc, "%s: %s, or give the names of the model with --labels FILE",
+                     how->weights, why.message);
+}
+
 void leat_trained_say_classes(const leat_trained *t, const char *section)
 {
     const int64_t n = count_classes(t);

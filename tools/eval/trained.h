@@ -50,6 +50,9 @@ int leat_trained_take_classes(leat_trained *t, const char *section, const leat_p
                               leat_error *err);
 /* Opens plan, device and trainer, and loads the weights. */
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
+/* An error if class i had another name in the data that the weights were trained on. Not for names of --labels: they may be
+ * other words for the same. */
+int leat_trained_check_classes(const leat_trained *t, const leat_trained_how *how, leat_error *err);
 /* Notes on standard error that the model has more classes than the section's source, if nothing tells which are missing. */
 void leat_trained_say_classes(const leat_trained *t, const char *section);
 void leat_trained_close(leat_trained *t);

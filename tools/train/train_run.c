@@ -343,6 +343,9 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     log_step(t, epoch);
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
+    if (*end &&
+        (rc = leat_ranks_agree(t->ranks, leat_loader_check_files(t->loader, err), NULL, err)) < 0)
+        return rc;
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
         rc = end_epoch(t, epoch, last, err);

@@ -175,7 +175,7 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
     const leat_plan *const plan = build->plan;
     leat_cache_origin *origin;
     leat_cache_layout layout = { .n = plan->n_chains };
-    leat_file_watch_stamp stamp = { 0 };
+    leat_file_watch_stamp stamp = leat_file_watch_stamp_of_content(plan->source->n_files);
     if (!plan->cache)
         return leat_device_cache_check(plan, build->cache, err);
     if (leat_cache_is_file(plan->cache)) {

@@ -164,6 +164,9 @@ void leat_loader_free(leat_loader *loader);
  * parent's device and threads alone. */
 void leat_loader_free_forked(leat_loader *loader);
 int leat_loader_fail_forked(leat_error *err);
+/* loader_files.c: checks files before the last batch of an epoch is handed out, and where rc is LEAT_E_END. Returns rc or the
+ * error, with *out NULL. Without the lock. */
+int leat_loader_check_epoch(leat_loader *loader, int rc, leat_batch **out, leat_error *err);
 
 /* --- sched.c ---------------------------------------------------------------------------------- */
 /* The body of worker thread i. */

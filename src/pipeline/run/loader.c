@@ -207,7 +207,7 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
     pthread_mutex_unlock(&loader->lock);
     if (rc >= 0 && !(*out)->info.is_copy)
         leat_batch_fill_views(*out);
-    return rc;
+    return leat_loader_check_epoch(loader, rc, out, err);
 }
 
 int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
@@ -225,19 +225,4 @@ int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out, l
     if (__builtin_add_overflow(leat_clock_ns(), ns, &until_ns))
         until_ns = INT64_MAX;
     return next_until(loader, until_ns, out, err);
-}
-
-void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
-{
-    if (out && !loader)
-        *out = (leat_loader_state){ .size = 0 };
-    if (!loader || !out)
-        return;
-    const bool locks = !leat_loader_is_forked(loader); /* in a child it may be in any state */
-    if (locks)
-        pthread_mutex_lock(&loader->lock);
-    const int64_t next = loader->next_batch;
-    if (locks)
-        pthread_mutex_unlock(&loader->lock);
-    leat_loader_state_at(loader->plan, next, out);
 }

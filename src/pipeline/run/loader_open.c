@@ -164,6 +164,9 @@ static int open_cache(leat_loader *loader, leat_error *err)
 
 static int open_pool(leat_loader *loader, leat_error *err)
 {
+    const leat_source *const source = loader->plan->source;
+    if (source->table->check_read) /* what was read to open the plan is in no batch */
+        source->table->check_read(source, NULL);
     leat_stores_choose(loader); /* before there are workers */
     return leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
 }

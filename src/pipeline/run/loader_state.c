@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader_state.c: makes and checks a leat_loader_state, from which a new loader continues. loader.c and loader_open.c
- * call it. Invariant: a state fits only the plan that it was made for. */
+ * loader_state.c: makes and checks a leat_loader_state, from which a new loader continues. loader_open.c calls
+ * it. Invariant: a state fits only the plan that it was made for. */
 #include "engine.h"
 
 #include <stddef.h>
@@ -31,6 +31,21 @@ void leat_loader_state_at(const leat_plan *plan, int64_t next_batch, leat_loader
                                 .n_batches = info->n_batches,
                                 .next_batch = next_batch };
     out->checksum = checksum(out);
+}
+
+void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
+{
+    if (out && !loader)
+        *out = (leat_loader_state){ .size = 0 };
+    if (!loader || !out)
+        return;
+    const bool locks = !leat_loader_is_forked(loader); /* in a child it may be in any state */
+    if (locks)
+        pthread_mutex_lock(&loader->lock);
+    const int64_t next = loader->next_batch;
+    if (locks)
+        pthread_mutex_unlock(&loader->lock);
+    leat_loader_state_at(loader->plan, next, out);
 }
 
 int leat_loader_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)

@@ -108,6 +108,11 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
     return leat_nested_stamp(children_of(base), out, err);
 }
 
+static int check_read(const leat_source *base, leat_error *err)
+{
+    return leat_nested_check_read(children_of(base), err);
+}
+
 static void close_combined(leat_source *base)
 {
     combined_source *const source = (combined_source *)base;
@@ -187,6 +192,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
     source->table.describe = describe;
     source->table.file = file_of;
     source->table.stamp = stamp;
+    source->table.check_read = check_read;
     source->table.close = close_combined;
     source->base.table = &source->table;
     const int rc = open_all(source, sources, where, setting, settle, options, err);

@@ -6,6 +6,7 @@
 #define LEAT_FILE_WATCH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -18,14 +19,22 @@ typedef struct leat_file_watch_id {
 
 leat_file_watch_id leat_file_watch_id_in(const struct stat *status);
 
-/* What tells that files of a set have changed since. */
+/* What tells that files of a set have changed since. All zero at first: sizes and times decide. */
 typedef struct leat_file_watch_stamp {
     uint64_t digest;   /* of the sizes and times of change of all */
-    int64_t newest_ns; /* the last of these times; since 1970 */
+    int64_t newest_ns; /* when a file was last written or replaced; since 1970 */
+    uint64_t n_files;  /* added so far */
+    uint64_t every;    /* content of the first of this many files is in the digest; 0: of none */
+    uint64_t n_blocks; /* of such a file */
 } leat_file_watch_stamp;
 
-/* Adds a file to a stamp, which is all zero at first. */
-void leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const struct stat *status);
+/* Starts a stamp of n files that also knows content, for files that get their old time back: at most 4,096 files, and 64
+ * blocks of a file, spread evenly. */
+leat_file_watch_stamp leat_file_watch_stamp_of_content(uint64_t n_files);
+/* Adds a file. fd -1: opens the path if it has to be read; content that cannot be read counts as none.
+ * LEAT_OK, or LEAT_E_IO: there are too few descriptors. */
+int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, int fd,
+                              const struct stat *status, leat_error *err);
 
 /* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out);
@@ -39,12 +48,15 @@ int leat_file_watch_same(const leat_file_watch_id *id, int fd, const char *path,
 typedef struct leat_file_watch {
     leat_file_watch_id id;         /* [const after open] */
     _Atomic int64_t next_check_ns; /* INT64_MIN: the file was changed */
+    atomic_bool read;              /* since leat_file_watch_check_read() */
 } leat_file_watch;
 
 void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id);
-/* Any thread. */
+/* Before a read. Any thread. */
 int leat_file_watch_check(leat_file_watch *watch, int fd, leat_error *err);
 /* Checks at once. */
 int leat_file_watch_check_now(leat_file_watch *watch, int fd, leat_error *err);
+/* After reads: checks at once a file that was read since the last call; others cost nothing. Any thread. */
+int leat_file_watch_check_read(leat_file_watch *watch, int fd, leat_error *err);
 
 #endif

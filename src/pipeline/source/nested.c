@@ -270,21 +270,27 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
 int leat_nested_stamp(const leat_source_children *children, leat_file_watch_stamp *out,
                       leat_error *err)
 {
-    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < children->n; i++) {
         const leat_source *const source = children->list[i].source;
-        leat_file_watch_stamp stamp = { 0 };
         const int rc = source->table->stamp
-                           ? source->table->stamp(source, &stamp, err)
+                           ? source->table->stamp(source, out, err)
                            : leat_fail(err, LEAT_E_UNSUPPORTED,
                                        "%s: cannot tell whether its records have changed",
                                        source->table->kind.name);
         if (rc < 0)
             return rc;
-        out->digest = leat_digest_chain(out->digest, stamp.digest);
-        out->newest_ns = stamp.newest_ns > out->newest_ns ? stamp.newest_ns : out->newest_ns;
     }
     return LEAT_OK;
+}
+
+int leat_nested_check_read(const leat_source_children *children, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < children->n && rc >= 0; i++) {
+        const leat_source *const source = children->list[i].source;
+        rc = source->table->check_read ? source->table->check_read(source, err) : LEAT_OK;
+    }
+    return rc;
 }
 
 const leat_nested_child *leat_nested_child_of(const leat_source_children *children, uint64_t record)

@@ -46,9 +46,11 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
 const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text,
                                    size_t size);
 
-/* Computes the stamp of all children, see leat_source_table. LEAT_E_UNSUPPORTED: a child has none. */
+/* Adds the files of all children to a stamp, see leat_source_table. LEAT_E_UNSUPPORTED: a child has none. */
 int leat_nested_stamp(const leat_source_children *children, leat_file_watch_stamp *out,
                       leat_error *err);
+/* Checks the files of all children, see leat_source_table. */
+int leat_nested_check_read(const leat_source_children *children, leat_error *err);
 
 /* Returns the child of a record. */
 const leat_nested_child *leat_nested_child_of(const leat_source_children *children,

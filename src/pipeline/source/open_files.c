@@ -237,6 +237,7 @@ int leat_open_file_try(leat_open_file *file, int *fd, leat_error *err)
     }
     if ((*fd = open_again(file, err)) < 0)
         return *fd;
+    atomic_store_explicit(&file->watch.read, true, memory_order_relaxed);
     close_rotating(install(file, fd));
     return LEAT_OK;
 }
@@ -293,5 +294,19 @@ int leat_open_file_check_now(leat_open_file *file, leat_error *err)
         return rc;
     rc = leat_file_watch_check_now(&file->watch, fd, err);
     leat_open_file_release(file);
+    return rc;
+}
+
+int leat_open_file_check_read(leat_open_file *file, leat_error *err)
+{
+    if (!file->files)
+        return leat_file_watch_check_read(&file->watch, file->fd, err);
+    pthread_mutex_lock(&file->files->lock);
+    const int fd = use_locked(file);
+    pthread_mutex_unlock(&file->files->lock);
+    if (fd < 0)
+        return LEAT_OK;
+    const int rc = leat_file_watch_check_read(&file->watch, fd, err);
+    leat_open_file_release_turn(file);
     return rc;
 }

@@ -64,6 +64,9 @@ bool leat_open_files_wait(leat_open_files *files, int attempt);
 /* Checks at once that the file is unchanged; to explain another error. */
 int leat_open_file_check_now(leat_open_file *file, leat_error *err);
 
+/* Checks a file that was read since the last call, unless it takes turns and is closed now. */
+int leat_open_file_check_read(leat_open_file *file, leat_error *err);
+
 /* The same two for any file; one that always stays open is not checked. */
 static inline int leat_open_file_claim(leat_open_file *file, int *fd, leat_error *err)
 {

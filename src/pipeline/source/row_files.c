@@ -180,16 +180,28 @@ int leat_row_files_peek(const leat_source *source, uint64_t record, int32_t feat
 int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_row_files *const s = (const leat_row_files *)source;
-    *out = (leat_file_watch_stamp){ 0 };
     for (size_t i = 0; i < s->n_files; i++) {
         const leat_row_file *const file = s->files[i];
         struct stat status;
-        const int rc = leat_file_watch_same(&file->watch.id, file->fd, file->path, err);
+        int rc = leat_file_watch_same(&file->watch.id, file->fd, file->path, err);
         if (rc < 0)
             return rc;
         if (fstat(file->fd, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", file->path, strerror(errno));
-        leat_file_watch_stamp_add(out, &status);
+        if ((rc = leat_file_watch_stamp_add(out, file->path, file->fd, &status, err)) < 0)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+int leat_row_files_check_read(const leat_source *source, leat_error *err)
+{
+    const leat_row_files *const s = (const leat_row_files *)source;
+    for (size_t i = 0; i < s->n_files; i++) {
+        leat_row_file *const file = s->files[i];
+        const int rc = leat_file_watch_check_read(&file->watch, file->fd, err);
+        if (rc < 0)
+            return leat_fail_in(err, rc, "%s: ", file->path);
     }
     return LEAT_OK;
 }

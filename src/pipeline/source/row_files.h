@@ -121,12 +121,14 @@ int leat_row_files_load(const leat_source *source, uint64_t record, leat_scratch
 int leat_row_files_peek(const leat_source *source, uint64_t record, int32_t feature,
                         leat_scratch *scratch, leat_view *out);
 int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, leat_error *err);
+int leat_row_files_check_read(const leat_source *source, leat_error *err);
 const char *leat_row_files_path(const leat_source *source, uint64_t record);
 void leat_row_files_describe(const leat_source *source, uint64_t record, char *text, size_t size);
 
 #define LEAT_ROW_FILES_TABLE                                                                       \
     .close = leat_row_files_close, .locate = leat_row_files_locate, .parse = leat_row_files_parse, \
     .load = leat_row_files_load, .peek = leat_row_files_peek, .stamp = leat_row_files_stamp,       \
-    .describe = leat_row_files_describe, .file = leat_row_files_path
+    .check_read = leat_row_files_check_read, .describe = leat_row_files_describe,                  \
+    .file = leat_row_files_path
 
 #endif

@@ -106,8 +106,12 @@ typedef struct leat_source_table {
      * the first call counts. See `keep_bytes`. LEAT_E_NOMEM: it keeps nothing, and all works as before. */
     int (*keep)(const leat_source *source, uint64_t bytes, leat_error *err);
 
-    /* Returns the stamp of its files (file_watch.h), to detect changes. NULL: it has no files. */
+    /* Adds its files to a stamp (file_watch.h), to detect changes. NULL: it has no files. */
     int (*stamp)(const leat_source *source, leat_file_watch_stamp *out, leat_error *err);
+
+    /* Checks once more the files that were read since the last call and are open. Any thread. NULL: each read checks, or
+     * there are none. */
+    int (*check_read)(const leat_source *source, leat_error *err);
 
     /* Writes the name of a record for messages, such as "file.tfrecord, record 7 (byte 1234)". */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);

@@ -386,6 +386,7 @@ const leat_source_table leat_source_csv = {
     .locate = locate,
     .parse = parse,
     .stamp = leat_row_files_stamp,
+    .check_read = leat_row_files_check_read,
     .describe = describe,
     .file = leat_row_files_path,
 };

@@ -302,14 +302,15 @@ static const char *file_of(const leat_source *base, uint64_t record)
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const images_source *const source = (const images_source *)base;
-    *out = (leat_file_watch_stamp){ 0 };
-    for (size_t i = 0; i < source->list.n_files; i++) {
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < source->list.n_files && rc >= 0; i++) {
+        const char *const path = source->list.files[i].path;
         struct stat status;
-        if (stat(source->list.files[i].path, &status) < 0)
-            return leat_fail(err, LEAT_E_IO, "%s: %s", source->list.files[i].path, strerror(errno));
-        leat_file_watch_stamp_add(out, &status);
+        if (stat(path, &status) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+        rc = leat_file_watch_stamp_add(out, path, -1, &status, err);
     }
-    return LEAT_OK;
+    return rc;
 }
 
 const leat_source_table leat_source_images = {

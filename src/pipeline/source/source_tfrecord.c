@@ -419,12 +419,12 @@ static int check_replaced(const leat_tfrecord_source *source, leat_error *err)
     return LEAT_OK;
 }
 
-/* Files that take turns are not opened for it: they may be millions. */
+/* Of files that take turns, which may be millions, only those are opened whose content is in the stamp. */
 static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
-    *out = (leat_file_watch_stamp){ 0 };
-    for (size_t i = 0; i < source->n_shards; i++) {
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < source->n_shards && rc >= 0; i++) {
         const leat_tfrecord_shard *const s = &source->shards[i];
         const leat_file_watch_id *const id = &s->file.watch.id;
         const bool is_open = leat_tfrecord_shard_opened(s), stays = is_open && !s->file.files;
@@ -437,7 +437,20 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
             return leat_fail(err, LEAT_E_DATA,
                              "%s: the file was changed while it was in use; open the data again",
                              s->path);
-        leat_file_watch_stamp_add(out, &status);
+        rc = leat_file_watch_stamp_add(out, s->path, stays ? s->file.fd : -1, &status, err);
+    }
+    return rc;
+}
+
+static int check_read(const leat_source *base, leat_error *err)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    for (size_t i = 0; i < source->n_shards; i++) {
+        leat_tfrecord_shard *const s = &source->shards[i];
+        const int rc =
+            leat_tfrecord_shard_opened(s) ? leat_open_file_check_read(&s->file, err) : LEAT_OK;
+        if (rc < 0)
+            return leat_fail_in(err, rc, "%s: ", s->path);
     }
     return LEAT_OK;
 }
@@ -519,6 +532,7 @@ const leat_source_table leat_source_tfrecord = {
     .gather = leat_tfrecord_gather,
     .keep = leat_tfrecord_keep,
     .stamp = stamp,
+    .check_read = check_read,
     .describe = describe,
     .file = file_of,
 };

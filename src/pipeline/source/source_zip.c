@@ -58,6 +58,11 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
     return leat_nested_stamp(&((const zip_source *)base)->children, out, err);
 }
 
+static int check_read(const leat_source *base, leat_error *err)
+{
+    return leat_nested_check_read(&((const zip_source *)base)->children, err);
+}
+
 static void describe(const leat_source *base, uint64_t k, char *text, size_t size)
 {
     const leat_source_children *const children = &((const zip_source *)base)->children;
@@ -178,6 +183,7 @@ const leat_source_table leat_source_zip = {
     .load = load,
     .hint = hint,
     .stamp = stamp,
+    .check_read = check_read,
     .describe = describe,
     .file = file_of,
 };

@@ -6,16 +6,24 @@
 #include "train/checkpoint_parts.h"
 #include "train/weights/torch_names.h"
 
-const char *const leat_weight_file_notes[] = { "writer", "batches" };
+const char *const leat_weight_file_notes[] = { "writer", "batches", "classes" };
+
+/* The notes that the digest of weights chains. */
+static size_t count_notes(const leat_safetensors *file)
+{
+    size_t n = LEAT_WEIGHT_FILE_NOTES;
+    while (n > 1 && !leat_safetensors_note_of(file, leat_weight_file_notes[n - 1]))
+        n--;
+    return n;
+}
 
 /* Weights of other programs, and of older releases, have no digest, or no batches. */
 static int verify(const leat_weight_file *w, leat_error *err)
 {
-    const char *const *const keys = leat_weight_file_notes;
     if (leat_safetensors_note_of(w->file, "checkpoint"))
         return leat_checkpoint_verify(w->file, w->path, err);
     if (!leat_safetensors_note_of(w->file, "digest") ||
-        leat_param_file_is_whole(w->file, keys, leat_safetensors_note_of(w->file, keys[1]) ? 2 : 1))
+        leat_param_file_is_whole(w->file, leat_weight_file_notes, count_notes(w->file)))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "%s: the file is damaged: its bytes do not have the digest that was saved "

@@ -2,9 +2,11 @@
  *
  * weights.c: saves a model's parameters as a safetensors file, and loads them. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "train/weights/pretrained.h"
+#include "train/weights/weight_classes.h"
 #include "train/weights/weight_file.h"
 
 static int has_weights(const leat_trainer *trainer, leat_error *err)
@@ -23,7 +25,8 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
     char batches[24];
     const leat_safetensors_note notes[] = { { leat_weight_file_notes[0], "leat " LEAT_VERSION },
-                                            { leat_weight_file_notes[1], batches } };
+                                            { leat_weight_file_notes[1], batches },
+                                            { leat_weight_file_notes[2], trainer->class_names } };
     leat_param_file file;
     int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
@@ -33,7 +36,8 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &file, err)) ==
             LEAT_OK &&
         (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK)
-        rc = leat_param_file_save(&file, notes, LEAT_WEIGHT_FILE_NOTES, path, err);
+        rc = leat_param_file_save(
+            &file, notes, LEAT_WEIGHT_FILE_NOTES - (trainer->class_names == NULL), path, err);
     leat_param_file_close(&file);
     return rc;
 }
@@ -79,6 +83,15 @@ static int take_all(const leat_weight_file *w, const leat_model *model, leat_par
                                   w->path, n, to->n);
 }
 
+/* *out: NULL if the file has none. Free it. */
+static int copy_classes(const leat_weight_file *w, char **out, leat_error *err)
+{
+    const char *const note = leat_safetensors_note_of(w->file, leat_weight_file_notes[2]);
+    return note && !(*out = strdup(note))
+               ? leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes")
+               : LEAT_OK;
+}
+
 /* Everything is checked before the first parameter changes. */
 int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err)
 {
@@ -87,6 +100,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
                          "leat_trainer_restore: trainer and path must be given");
     leat_weight_file w = { 0 };
     leat_param_file to = { 0 };
+    char *classes = NULL;
     int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
@@ -94,12 +108,26 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
         (rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err)) ==
             LEAT_OK &&
         (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK &&
-        (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK)
+        (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK &&
+        (rc = copy_classes(&w, &classes, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);
+    free(trainer->restored_classes);
+    trainer->restored_classes = classes;
     trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = trainer->pretrained.waits = false; /* weights are those of the file */
     leat_param_file_close(&to);
     leat_weight_file_close(&w);
     return rc;
+}
+
+int leat_trainer_check_classes(const leat_trainer *trainer, const char *const *names, int64_t n,
+                               leat_error *err)
+{
+    if (!trainer || n < 0 || (n && !names))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_check_classes: trainer and names must be given");
+    return trainer->restored_classes
+               ? leat_weight_classes_same(trainer->restored_classes, names, n, err)
+               : LEAT_OK;
 }

@@ -155,7 +155,7 @@ TEST(the_batches_are_those_of_the_files)
 
 TEST(both_have_the_same_stamp_and_digest)
 {
-    leat_file_watch_stamp stamps[2];
+    leat_file_watch_stamp stamps[2] = { 0 };
     uint64_t digests[2];
     for (int i = 0; i < 2; i++) {
         leat_plan *plan = plan_of(i ? "long-manifest.json" : "many-*.tfrecord", engines[0], "");
@@ -208,7 +208,7 @@ TEST(an_older_file_is_another_stamp)
     assert_true(leat_plan_stamp(plan) == stamp && stamp != 0);
     assert_int_equal(utimensat(AT_FDCWD, source->shards[i].path, times, 0), 0);
     assert_true(leat_plan_stamp(plan) != stamp);
-    assert_true(leat_plan_changed_ns(plan) == changed_ns);
+    assert_true(leat_plan_changed_ns(plan) > changed_ns);
     leat_plan_close(&plan);
 }
 

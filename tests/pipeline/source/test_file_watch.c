@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_file_watch.c: a stamp of content knows files that got their old time back; a change in the last second of a run is
+ * found before its last batch is handed out. */
+#include "pipeline/source/file_watch.h"
+
+#include <fcntl.h>
+
+#include "fixtures/array_files.h"
+#include "fixtures/engine_fixture.h"
+
+enum { SIZE = 1 << 20 };
+
+static uint8_t bytes[SIZE];
+
+static uint64_t stamp_of(leat_file_watch_stamp stamp)
+{
+    const char *const path = in_folder("a");
+    struct stat status;
+    leat_error err;
+    assert_int_equal(stat(path, &status), 0);
+    check(leat_file_watch_stamp_add(&stamp, path, -1, &status, &err), &err);
+    assert_int_equal(stamp.n_files, 1);
+    return stamp.digest;
+}
+
+/* The file with one byte changed; its size and times are the same. */
+static void put(size_t n, size_t changed)
+{
+    const struct timespec times[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    bytes[changed] ^= 1;
+    put_file("a", bytes, n);
+    bytes[changed] ^= 1;
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("a"), times, 0), 0);
+}
+
+TEST(content_of_the_same_size_and_time_is_another_stamp)
+{
+    static const size_t sizes[] = { 1, 4095, 4096, 4097, 12288, SIZE };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint64_t n_files = 1; n_files <= 4096; n_files *= 64) {
+            const size_t n = sizes[i], at[] = { 0, n / 2, n - 1 };
+            uint64_t seen[3];
+            for (int k = 0; k < 3; k++) {
+                put(n, at[k]);
+                seen[k] = stamp_of(leat_file_watch_stamp_of_content(n_files));
+                assert_true(stamp_of(leat_file_watch_stamp_of_content(n_files)) == seen[k]);
+            }
+            assert_true(n == 1 || (seen[0] != seen[1] && seen[1] != seen[2] && seen[2] != seen[0]));
+            put(n, 0);
+            const uint64_t without = stamp_of((leat_file_watch_stamp){ 0 });
+            put(n, n - 1);
+            assert_true(stamp_of((leat_file_watch_stamp){ 0 }) == without);
+        }
+}
+
+TEST(of_very_many_files_some_are_read)
+{
+    for (uint64_t n = 1; n < 10000000; n = n * 3 + 1) {
+        const leat_file_watch_stamp stamp = leat_file_watch_stamp_of_content(n);
+        const uint64_t n_read = (n + stamp.every - 1) / stamp.every;
+        assert_true(n <= 4096 ? n_read == n : n_read > 2000 && n_read <= 4096);
+        assert_in_range(stamp.n_blocks, 3, 64);
+        assert_true(n_read * stamp.n_blocks <= 3 * 4096);
+    }
+}
+
+TEST(what_cannot_be_read_counts_as_no_content)
+{
+    leat_file_watch_stamp stamp = leat_file_watch_stamp_of_content(1);
+    struct stat status;
+    leat_error err;
+    put(100, 0);
+    assert_int_equal(stat(in_folder("a"), &status), 0);
+    check(leat_file_watch_stamp_add(&stamp, in_folder("none"), -1, &status, &err), &err);
+    assert_true(stamp.digest != stamp_of(leat_file_watch_stamp_of_content(1)));
+    unlink(in_folder("a"));
+    assert_int_equal(mkfifo(in_folder("a"), 0600), 0);
+    assert_true(stamp_of(leat_file_watch_stamp_of_content(1)) != stamp.digest); /* no wait */
+    unlink(in_folder("a"));
+}
+
+/* --- the last second ------------------------------------------------------------------------------- */
+
+static void touch(const char *name)
+{
+    const struct timespec times[] = { { .tv_sec = 2000 }, { .tv_sec = 2000 } };
+    assert_int_equal(utimensat(AT_FDCWD, in_folder(name), times, 0), 0);
+}
+
+static void put_data(void)
+{
+    static const float rows[40][3];
+    char text[800] = "a,b\n";
+    put_npy("x.npy", &(array_of){ NULL, "<f4", ", 3", 40, 12, rows });
+    for (int i = 0; i < 40; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d,0.5\n", i);
+    put_text("x.csv", text);
+    write_records(in_folder("x.tfrecord"), 0, 40, 50);
+}
+
+static const struct {
+    const char *source, *file;
+} cases[] = {
+    { "npy: '%s/x.npy'", "x.npy" },
+    { "tfrecord: {files: '%s/x.tfrecord', features: {x: {shape: [24]}}}", "x.tfrecord" },
+    { "csv: {files: '%s/x.csv', features: {a: {columns: a}, b: {columns: b}}}", "x.csv" },
+    { "concat: [{npy: '%s/x.npy'}]", "x.npy" },
+    { "zip: [{npy: '%s/x.npy'}]", "x.npy" },
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+static leat_plan *open_case(int i)
+{
+    char source[200];
+    put_data();
+    snprintf(source, sizeof source, cases[i].source, test_folder);
+    return plan_format("source: {%s}\npipeline: [batch: 10]\n", source);
+}
+
+TEST(a_change_before_the_last_batch_fails_it)
+{
+    for (int i = 0; i < N_CASES; i++) {
+        leat_plan *plan = open_case(i);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+        leat_batch *batch;
+        leat_error err;
+        for (int b = 0; b < 7; b++) {
+            check(leat_loader_next(loader, &batch, &err), &err);
+            leat_batch_release(batch);
+        }
+        touch(cases[i].file);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+            assert_null(batch);
+            assert_non_null(strstr(err.message, "the file was changed while it was in use"));
+            assert_non_null(strstr(err.message, cases[i].file));
+        }
+        close_loader_and_plan(&loader, &plan);
+    }
+}
+
+TEST(a_run_that_ends_earlier_asks)
+{
+    for (int i = 0; i < N_CASES; i++) {
+        leat_plan *plan = open_case(i);
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_batch *batch;
+        leat_error err;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        check(leat_loader_check_files(loader, &err), &err);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        touch(cases[i].file);
+        assert_int_equal(leat_loader_check_files(loader, &err), LEAT_E_DATA);
+        assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+        close_loader_and_plan(&loader, &plan);
+    }
+}
+
+/* What stays in memory is no mix of two states. */
+TEST(a_file_that_is_not_read_any_more_may_change)
+{
+    leat_plan *plan;
+    put_data();
+    plan = plan_format("source: {npy: '%s/x.npy'}\npipeline: [cache, batch: 10]\n", test_folder);
+    leat_loader *loader = open_loader(plan, NULL);
+    int64_t n_batches;
+    take_digest(loader, &n_batches);
+    leat_loader_close(&loader);
+    touch("x.npy");
+    loader = open_loader(plan, NULL);
+    take_digest(loader, &n_batches);
+    assert_int_equal(n_batches, 4);
+    close_loader_and_plan(&loader, &plan);
+}
+
+SUITE_FIXTURE(make_folder, remove_folder)
