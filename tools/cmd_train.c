@@ -342,7 +342,7 @@ static int open_own(struct train *t, leat_error *err)
     leat_loader_options how = { .epochs = 1 };
     int rc;
     if ((rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
-        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, err)) < 0 ||
+        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, *t->found.path, err)) < 0 ||
         (rc = open_log(t, how.first_batch, err)) < 0)
         return rc;
     how.device = t->run.device;

@@ -112,6 +112,12 @@ TEST(bad_records_are_listed)
         expect_failure(shell("$L %s -q --errors x.yaml/x >x.out", commands[i]), 1,
                        "--errors: x.yaml/x: ");
     }
+    for (int epochs = 1; epochs <= 3; epochs++) /* a resumed run goes on with its list */
+        expect_success(shell("$L train x.yaml -q --checkpoint list --resume --epochs %d --errors "
+                             "x.bad && test $(wc -l <x.bad) = %d",
+                             epochs, epochs));
+    expect_success(shell("$L train x.yaml -q --epochs 1 --errors x.bad && test $(wc -l <x.bad) = 1 "
+                         "&& rm -r list"));
 }
 
 TEST(outputs_are_checked_before_the_work)
