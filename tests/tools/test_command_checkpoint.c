@@ -493,6 +493,14 @@ TEST(one_run_holds_the_folder)
     expect_success(shell("$L train x.yaml -q --checkpoint c --steps 2"));
 }
 
+/* A folder without a name would be the root. */
+TEST(a_folder_has_a_name)
+{
+    make_pipeline();
+    expect_failure(shell("$L train x.yaml -q --set 'train.checkpoint={dir: \"\", best: loss}'"), 1,
+                   "train.checkpoint: `dir` is empty: name a folder");
+}
+
 /* Weights that cannot be saved after an epoch are saved after a later one. */
 TEST(a_full_disk_does_not_stop_saving)
 {
