@@ -524,10 +524,10 @@ static int run_summary(struct train *t, leat_error *err)
         rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, err);
     if (rc == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
-    json_t *json =
-        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &loaders, err) : NULL;
-    if (json)
-        rc = leat_json_write(json, t->o->json, err);
+    if (rc == LEAT_OK && t->o->json) {
+        json_t *const json = leat_train_summary_json(t->run.trainer, &loaders, err);
+        rc = json || !err->code ? leat_json_write(json, t->o->json, err) : err->code;
+    }
     close_all(t);
     fflush(stdout);
     return rc;
