@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
+#include <fnmatch.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/safetensors.h"
 #include "host.h"
 #include "print/bad_list.h"
 #include "print/json.h"
@@ -241,6 +243,25 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
+/* A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
+static bool is_checkpoint(const char *path)
+{
+    static const char of_step[] = "step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors";
+    const char *const name = leat_files_base_name(path);
+    char *const folder = leat_files_text("%.*s.", (int)(name - path), path);
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    int64_t step = -1;
+    bool is = !fnmatch(of_step, name, 0);
+    if (!strcmp(name, LEAT_CHECKPOINT_BEST) && folder)
+        is |= leat_checkpoint_newest(folder, &step, NULL) == LEAT_OK && step >= 0;
+    if (!is && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK)
+        is = leat_safetensors_note_of(file, "checkpoint") != NULL;
+    leat_safetensors_close(&file);
+    free(folder);
+    return is;
+}
+
 /* The folder of the checkpoints keeps files of such names itself. */
 static bool is_kept(const char *folder, const char *path)
 {
@@ -277,6 +298,11 @@ static int check_save(const struct train *t, leat_error *err)
     if ((begins && leat_files_same(save, from)) || (resume && leat_files_same(save, resume)))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is an input and would be overwritten: choose another name",
+                         save);
+    if (is_checkpoint(save))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is a checkpoint of a run, or has the name of one, and would "
+                         "be replaced by weights alone: choose another name",
                          save);
     return LEAT_OK;
 }

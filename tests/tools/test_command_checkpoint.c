@@ -307,12 +307,12 @@ TEST(saving_replaces_no_other_weights)
                                         "best.link" };
     static const char foreign[] = "{\"__metadata__\":{\"format\":\"pt\"}}";
     make_pipeline();
-    expect_success(shell(
-        TRAIN
-        "--checkpoint c --steps 3 --save w.st && cp c/step* c.st && : >c/best.safetensors && ln -s "
-        "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
-        ">foreign.st && mkdir was && cp foreign.st w.st was",
-        (unsigned)strlen(foreign), foreign));
+    expect_success(shell(TRAIN
+                         "--checkpoint c --set train.checkpoint.best=loss --steps 3 --save w.st && "
+                         "cp c/step* c.st && : >c/best.safetensors && ln -s "
+                         "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
+                         ">foreign.st && mkdir was && cp foreign.st w.st was",
+                         (unsigned)strlen(foreign), foreign));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss "
                                    "--save %s",
@@ -326,6 +326,12 @@ TEST(saving_replaces_no_other_weights)
                    "--save: ./w.st is an input and would be overwritten: choose another name");
     expect_failure(shell(TRAIN "--set train.weights=w.st --save w.st"), 2, "w.st is an input");
     expect_failure(shell(TRAIN "--resume=c.st --save c.st"), 2, "c.st is an input");
+    static const char *const others[] = { "c/step-000000003.safetensors", "c/best.safetensors",
+                                          "c.st", "none/step-000000003.safetensors" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        expect_failure(shell(TRAIN "--checkpoint d --save %s", others[i]), 2,
+                       "is a checkpoint of a run, or has the name of one");
+    expect_success(shell("rm -rf d none"));
     expect_success(shell("cmp foreign.st was/foreign.st && cmp w.st was/w.st && cmp c.st "
                          "c/step-000000003.safetensors && test ! -s c/best.safetensors"));
     expect_success(shell(TRAIN "--checkpoint c --resume --save c/last.safetensors"));
