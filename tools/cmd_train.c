@@ -597,7 +597,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
     if (rc == LEAT_OK && t->run.talks)
         leat_train_end_print(&t->run, t->path, o->log, seconds);
     /* Of a run that diverged, the JSON of earlier epochs is written; its error is reported. */
-    if (o->json && (rc == LEAT_OK || t->run.diverged)) {
+    if (o->json && (rc == LEAT_OK || t->run.diverged || t->run.has_results)) {
         json_t *const json = leat_train_end_json(&t->run, call, t->found.path, seconds);
         const int written = leat_json_write(json, o->json, rc == LEAT_OK ? err : NULL);
         rc = rc == LEAT_OK ? written : rc;
@@ -662,6 +662,8 @@ static int run(const leat_call *call, leat_error *err)
         code = leat_command_fail("train", err); /* before closing, which may end all ranks */
     const bool goes_on = t.run.trainer && leat_trainer_get_info(t.run.trainer)->checkpoint_dir;
     close_all(&t);
+    if (rc < 0 && t.run.stopped && t.run.kept && leat_signals_caught() == SIGUSR1)
+        code = LEAT_EXIT_AGAIN;
     return rc == LEAT_OK && t.run.stopped ? end_stopped(&t, goes_on) : code;
 }
 

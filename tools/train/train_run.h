@@ -169,6 +169,9 @@ struct leat_train_run {
     int64_t steps, best_epoch;
     bool diverged;    /* the loss was not finite */
     bool saved;       /* weights of this or an earlier epoch were saved */
+    bool unsaved;     /* the last --save failed */
+    bool kept;        /* the run can go on from a checkpoint of its end */
+    bool has_results; /* also after an error: for --json */
     bool stopped;     /* by a signal, between two steps or in an evaluation */
     bool ended_early; /* by train.stop */
     leat_train_decision
