@@ -496,18 +496,24 @@ TEST(data_that_was_written_since_is_told)
 TEST(one_run_holds_the_folder)
 {
     make_pipeline();
-    assert_int_equal(shell("mkdir c; flock c $L train x.yaml -q --checkpoint c"), 1);
+    assert_int_equal(shell("mkdir c; flock c/.lock $L train x.yaml -q --checkpoint c"), 1);
     expect_in(err, "--checkpoint c: another leat train, which is still running, keeps its "
                    "checkpoints there");
     expect_success(shell("$L train x.yaml -q --checkpoint c --steps 2"));
 }
 
-/* A folder without a name would be the root. */
-TEST(a_folder_has_a_name)
+/* What a killed run left of a checkpoint is removed by the next one that holds the folder. */
+TEST(parts_of_checkpoints_are_removed)
 {
     make_pipeline();
-    expect_failure(shell("$L train x.yaml -q --set 'train.checkpoint={dir: \"\", best: loss}'"), 1,
-                   "train.checkpoint: `dir` is empty: name a folder");
+    for (int n = 1; n <= 2; n++) {
+        expect_success(shell("rm -rf c; LEAT_FAULT_AT=%d LD_PRELOAD=" FAULT_AT " " TRAIN
+                             "--checkpoint c --set train.checkpoint.best=loss; test $? = 137",
+                             n));
+        expect_success(shell("test -n \"$(ls c/.*.tmp)\" && touch c/.mine.tmp && " TRAIN
+                             "--checkpoint c --resume --set train.checkpoint.best=loss && "
+                             "test \"$(ls c/.*.tmp)\" = c/.mine.tmp"));
+    }
 }
 
 /* --save, the checkpoint and --json: whichever fails, the others are written. */
@@ -552,6 +558,14 @@ TEST(an_evaluation_of_nan_loses_no_epoch)
         expect_success(shell("ls c/step-000000005.safetensors x.st && grep '\"diverged\": false' "
                              "x.json"));
     }
+}
+
+/* A folder without a name would be the root. */
+TEST(a_folder_has_a_name)
+{
+    make_pipeline();
+    expect_failure(shell("$L train x.yaml -q --set 'train.checkpoint={dir: \"\", best: loss}'"), 1,
+                   "train.checkpoint: `dir` is empty: name a folder");
 }
 
 /* Weights that cannot be saved after an epoch are saved after a later one. */

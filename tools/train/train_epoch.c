@@ -175,11 +175,21 @@ static int save_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc == LEAT_E_IO ? leat_trainer_decide_unkept(t->trainer, &e->decided, err) : rc;
 }
 
+/* Of no rows that count there is no loss. */
+static bool is_sound(const leat_metrics *m)
+{
+    return m->samples == 0 || isfinite(m->loss);
+}
+
 int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
-    if (rc == LEAT_OK && e->decided.better && t->keep.folder)
+    if (rc == LEAT_OK && e->decided.better && t->keep.folder) {
+        if (is_sound(&e->train))
+            leat_train_keep_before_best(t);
         rc = save_best(t, e, err);
+        t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
+    }
     t->decided = e->decided;
     return rc;
 }
@@ -191,12 +201,6 @@ static int say(const leat_train_run *t, bool found, leat_error *err)
 {
     leat_ranks_agree(t->ranks, found ? LEAT_E_DATA : LEAT_OK, NULL, err);
     return LEAT_E_DATA;
-}
-
-/* Of no rows that count there is no loss. */
-static bool is_sound(const leat_metrics *m)
-{
-    return m->samples == 0 || isfinite(m->loss);
 }
 
 int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
