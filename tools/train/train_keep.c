@@ -154,7 +154,7 @@ static int64_t batches_of(const char *path)
 }
 
 /* A checkpoint is written before the best weights that it knows of: if the run was killed between them, it has them. */
-static int take_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
+static int save_known_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
 {
     if (!*found->path || found->best_batch != found->state.next_batch)
         return LEAT_OK;
@@ -170,7 +170,7 @@ static int take_best(leat_train_run *t, const leat_checkpoint_found *found, leat
  * weights has begun there. */
 static int open_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
 {
-    return found->kept_best ? take_best(t, found, err) : refuse_best(t->keep.folder, err);
+    return found->kept_best ? save_known_best(t, found, err) : refuse_best(t->keep.folder, err);
 }
 
 static void say_found(const char *path, const leat_checkpoint_found *found)

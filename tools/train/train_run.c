@@ -58,7 +58,7 @@ static int is_caught(void *user)
 }
 
 /* By the data of `eval`, where a value of them is not finite: *err then names the record, and is no longer about the loss. */
-static int explain(const leat_train_run *t, int rc, leat_error *err)
+static int explain_eval(const leat_train_run *t, int rc, leat_error *err)
 {
     const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
     leat_error why = { 0 };
@@ -89,7 +89,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     e->eval_stopped = t->eval_stopped = rc == LEAT_E_CANCELED;
     if (e->eval_stopped)
         t->stopped = true;
-    return rc < 0 && !e->eval_stopped ? explain(t, rc, err) : LEAT_OK;
+    return rc < 0 && !e->eval_stopped ? explain_eval(t, rc, err) : LEAT_OK;
 }
 
 /* --- rates of an interval -----------------------------------------------------------------------*/
