@@ -158,6 +158,15 @@ static const char *next_value(const leat_option *row, int argc, char **argv, int
     return argv[1];
 }
 
+static bool names_file(const leat_option *row)
+{
+    static const char *const values[] = { "FILE", "DIR", "PATH" };
+    bool does = false;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        does |= !strcmp(leat_cli_word_of(row).value, values[i]);
+    return does;
+}
+
 /* One option at argv[0]; returns how many words it took, or an error. *found: its row. */
 static int parse_option(const leat_call *call, int argc, char **argv, const leat_option **found,
                         leat_error *err)
@@ -181,10 +190,12 @@ static int parse_option(const leat_call *call, int argc, char **argv, const leat
         if (word[2])
             value = word + 2 + (word[2] == '=');
     }
-    if (!value)
-        value = next_value(row, argc, argv, &used);
+    const bool is_left_out = !value && (value = next_value(row, argc, argv, &used)) && used == 1;
     if (!value)
         return leat_fail(err, LEAT_E_ARGUMENT, "%s needs a value: %s", word,
+                         leat_cli_word_of(row).value);
+    if (!*value && !is_left_out && names_file(row)) /* DIR/name would be /name */
+        return leat_fail(err, LEAT_E_ARGUMENT, "%s: the name is empty: give a %s", word,
                          leat_cli_word_of(row).value);
     const int rc = set_option(row, call->options, value, err);
     *found = row;

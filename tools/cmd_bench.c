@@ -320,7 +320,7 @@ static int open_loader(struct bench *b, leat_error *err)
         (b->o->device &&
          (rc = leat_setup_device(b->config, b->o->device, &b->run.device, err)) < 0) ||
         (rc = leat_json_check(b->o->json, err)) < 0 ||
-        (rc = leat_bad_list_open(&b->bad, b->o->errors, err)) < 0)
+        (rc = leat_bad_list_open(&b->bad, b->o->errors, false, err)) < 0)
         return rc;
     const leat_loader_options options_ = {
         .device = b->run.device,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
+#include <fnmatch.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/safetensors.h"
 #include "host.h"
 #include "print/bad_list.h"
 #include "print/json.h"
@@ -241,6 +243,25 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
+/* A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
+static bool is_checkpoint(const char *path)
+{
+    static const char of_step[] = "step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors";
+    const char *const name = leat_files_base_name(path);
+    char *const folder = leat_files_text("%.*s.", (int)(name - path), path);
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    int64_t step = -1;
+    bool is = !fnmatch(of_step, name, 0);
+    if (!strcmp(name, LEAT_CHECKPOINT_BEST) && folder)
+        is |= leat_checkpoint_newest(folder, &step, NULL) == LEAT_OK && step >= 0;
+    if (!is && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK)
+        is = leat_safetensors_note_of(file, "checkpoint") != NULL;
+    leat_safetensors_close(&file);
+    free(folder);
+    return is;
+}
+
 /* The folder of the checkpoints keeps files of such names itself. */
 static bool is_kept(const char *folder, const char *path)
 {
@@ -277,6 +298,11 @@ static int check_save(const struct train *t, leat_error *err)
     if ((begins && leat_files_same(save, from)) || (resume && leat_files_same(save, resume)))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is an input and would be overwritten: choose another name",
+                         save);
+    if (is_checkpoint(save))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: %s is a checkpoint of a run, or has the name of one, and would "
+                         "be replaced by weights alone: choose another name",
                          save);
     return LEAT_OK;
 }
@@ -342,7 +368,7 @@ static int open_own(struct train *t, leat_error *err)
     leat_loader_options how = { .epochs = 1 };
     int rc;
     if ((rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
-        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, err)) < 0 ||
+        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, *t->found.path, err)) < 0 ||
         (rc = open_log(t, how.first_batch, err)) < 0)
         return rc;
     how.device = t->run.device;
@@ -524,10 +550,10 @@ static int run_summary(struct train *t, leat_error *err)
         rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, err);
     if (rc == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
-    json_t *json =
-        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &loaders, err) : NULL;
-    if (json)
-        rc = leat_json_write(json, t->o->json, err);
+    if (rc == LEAT_OK && t->o->json) {
+        json_t *const json = leat_train_summary_json(t->run.trainer, &loaders, err);
+        rc = json || !err->code ? leat_json_write(json, t->o->json, err) : err->code;
+    }
     close_all(t);
     fflush(stdout);
     return rc;
@@ -571,7 +597,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
     if (rc == LEAT_OK && t->run.talks)
         leat_train_end_print(&t->run, t->path, o->log, seconds);
     /* Of a run that diverged, the JSON of earlier epochs is written; its error is reported. */
-    if (o->json && (rc == LEAT_OK || t->run.diverged)) {
+    if (o->json && (rc == LEAT_OK || t->run.diverged || t->run.has_results)) {
         json_t *const json = leat_train_end_json(&t->run, call, t->found.path, seconds);
         const int written = leat_json_write(json, o->json, rc == LEAT_OK ? err : NULL);
         rc = rc == LEAT_OK ? written : rc;
@@ -636,6 +662,8 @@ static int run(const leat_call *call, leat_error *err)
         code = leat_command_fail("train", err); /* before closing, which may end all ranks */
     const bool goes_on = t.run.trainer && leat_trainer_get_info(t.run.trainer)->checkpoint_dir;
     close_all(&t);
+    if (rc < 0 && t.run.stopped && t.run.kept && leat_signals_caught() == SIGUSR1)
+        code = LEAT_EXIT_AGAIN;
     return rc == LEAT_OK && t.run.stopped ? end_stopped(&t, goes_on) : code;
 }
 

@@ -34,6 +34,7 @@ typedef struct leat_checkpoint_found {
     int32_t ended; /* 1: train.stop has ended the run */
     double best;   /* of the evaluations before, as in leat_train_decision */
     int64_t best_batch;
+    int32_t kept_best; /* 1: train.checkpoint.best was set in the run that saved it */
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always

@@ -376,6 +376,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     out->ended = leat_patience_is_over(&trainer->decide.stop);
     out->best = trainer->decide.best.best;
     out->best_batch = trainer->decide.best.best_at;
+    out->kept_best = strstr(parsed.decisions, "\nbest ") != NULL;
     return LEAT_OK;
 }
 

@@ -212,9 +212,13 @@ int leat_trainer_options(const leat_config *config, leat_train_options *out, con
 int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_options *out,
                                     leat_error *err)
 {
-    return leat_node_is_null(node)
-               ? LEAT_OK
-               : leat_node_options(node, node, "train.checkpoint", checkpoint_table, out, err);
+    if (leat_node_is_null(node))
+        return LEAT_OK;
+    const int rc = leat_node_options(node, node, "train.checkpoint", checkpoint_table, out, err);
+    return rc < 0 || *out->dir.text ? rc
+                                    : leat_node_fail(node, err, LEAT_E_CONFIG,
+                                                     "train.checkpoint: `dir` is empty: name a "
+                                                     "folder");
 }
 
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err)

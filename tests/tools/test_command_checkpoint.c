@@ -2,7 +2,10 @@
  *
  * test_command_checkpoint.c: `leat train --checkpoint` and `--resume`: killed and stopped runs end with the
  * weights of the straight run. FAULT_AT is the library that kills a process at a rename. */
+#include <errno.h>
+
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 /* Two epochs of 15 steps of a model with batch_norm and dropout. */
 #define TRAIN                                                                                      \
@@ -307,12 +310,12 @@ TEST(saving_replaces_no_other_weights)
                                         "best.link" };
     static const char foreign[] = "{\"__metadata__\":{\"format\":\"pt\"}}";
     make_pipeline();
-    expect_success(shell(
-        TRAIN
-        "--checkpoint c --steps 3 --save w.st && cp c/step* c.st && : >c/best.safetensors && ln -s "
-        "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
-        ">foreign.st && mkdir was && cp foreign.st w.st was",
-        (unsigned)strlen(foreign), foreign));
+    expect_success(shell(TRAIN
+                         "--checkpoint c --set train.checkpoint.best=loss --steps 3 --save w.st && "
+                         "cp c/step* c.st && : >c/best.safetensors && ln -s "
+                         "c/best.safetensors best.link && printf '\\%03o\\0\\0\\0\\0\\0\\0\\0%s' "
+                         ">foreign.st && mkdir was && cp foreign.st w.st was",
+                         (unsigned)strlen(foreign), foreign));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss "
                                    "--save %s",
@@ -326,6 +329,12 @@ TEST(saving_replaces_no_other_weights)
                    "--save: ./w.st is an input and would be overwritten: choose another name");
     expect_failure(shell(TRAIN "--set train.weights=w.st --save w.st"), 2, "w.st is an input");
     expect_failure(shell(TRAIN "--resume=c.st --save c.st"), 2, "c.st is an input");
+    static const char *const others[] = { "c/step-000000003.safetensors", "c/best.safetensors",
+                                          "c.st", "none/step-000000003.safetensors" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        expect_failure(shell(TRAIN "--checkpoint d --save %s", others[i]), 2,
+                       "is a checkpoint of a run, or has the name of one");
+    expect_success(shell("rm -rf d none"));
     expect_success(shell("cmp foreign.st was/foreign.st && cmp w.st was/w.st && cmp c.st "
                          "c/step-000000003.safetensors && test ! -s c/best.safetensors"));
     expect_success(shell(TRAIN "--checkpoint c --resume --save c/last.safetensors"));
@@ -499,10 +508,76 @@ TEST(data_that_was_written_since_is_told)
 TEST(one_run_holds_the_folder)
 {
     make_pipeline();
-    assert_int_equal(shell("mkdir c; flock c $L train x.yaml -q --checkpoint c"), 1);
+    assert_int_equal(shell("mkdir c; flock c/.lock $L train x.yaml -q --checkpoint c"), 1);
     expect_in(err, "--checkpoint c: another leat train, which is still running, keeps its "
                    "checkpoints there");
     expect_success(shell("$L train x.yaml -q --checkpoint c --steps 2"));
+}
+
+/* What a killed run left of a checkpoint is removed by the next one that holds the folder. */
+TEST(parts_of_checkpoints_are_removed)
+{
+    make_pipeline();
+    for (int n = 1; n <= 2; n++) {
+        expect_success(shell("rm -rf c; LEAT_FAULT_AT=%d LD_PRELOAD=" FAULT_AT " " TRAIN
+                             "--checkpoint c --set train.checkpoint.best=loss; test $? = 137",
+                             n));
+        expect_success(shell("test -n \"$(ls c/.*.tmp)\" && touch c/.mine.tmp && " TRAIN
+                             "--checkpoint c --resume --set train.checkpoint.best=loss && "
+                             "test \"$(ls c/.*.tmp)\" = c/.mine.tmp"));
+    }
+}
+
+/* --save, the checkpoint and --json: whichever fails, the others are written. */
+TEST(a_failed_file_costs_no_other)
+{
+    make_pipeline();
+    for (int n = 1; n <= 3; n++) {
+        shell("rm -rf c x.st x.json");
+        const int code = disturb(TRAIN "--epochs 1 --checkpoint c --save x.st --json x.json",
+                                 "rename", n, ENOSPC);
+        assert_int_equal(code, n == 1 ? 0 : 1); /* a checkpoint is written once more at the end */
+        if (code)
+            expect_in(err, n == 2 ? "leat train: x.st: " : "leat train: x.json: ");
+        expect_success(shell("test -e c/step-000000015.safetensors && test %d = $(ls x.st x.json | "
+                             "wc -l)",
+                             code ? 1 : 2));
+    }
+    /* The picture of the log, the checkpoint, --save. */
+    expect_success(shell(
+        "rm -rf c x.st x.json; sed 's/decode_jpeg,/decode_jpeg, {sleep: {ms: 40}},/' x.yaml "
+        ">slow.yaml; LEAT_FAULT_CALLS=' rename ' LEAT_FAULT_AT=3 LEAT_FAULT_ERRNO=28 "
+        "LD_PRELOAD=" FAULT_AT " $L train slow.yaml -q --threads 1 --checkpoint c --save x.st "
+        "--json x.json --log x.log --log-every 1 & p=$!; until grep -q '\"kind\": \"step\"' "
+        "x.log/log.jsonl; do sleep 0.02; kill -0 $p || exit 1; done; kill -USR1 $p; wait $p; "
+        "test $? = 85"));
+    expect_in(err, "leat train: x.st: ");
+    expect_success(shell("ls c/step-* x.json && test ! -e x.st; rm -r x.log"));
+}
+
+/* A NaN of the `eval` part, which is no fault of the weights: they are saved, and the record is named. */
+TEST(an_evaluation_of_nan_loses_no_epoch)
+{
+    static const char *const rows[] = { "nan,4,1", "inf,4,1" };
+    for (size_t i = 0; i < 2; i++) {
+        make_rows(5, 1);
+        assert_int_equal(shell("cp r.csv s.csv; echo %s >>s.csv; rm -f x.json; " ROWS
+                               "--set eval.source.csv.files=s.csv --json x.json",
+                               rows[i], "c", "x.st", 1),
+                         1);
+        expect_in(err, "leat train: eval: ");
+        expect_in(err, "record 9");
+        expect_success(shell("ls c/step-000000005.safetensors x.st && grep '\"diverged\": false' "
+                             "x.json"));
+    }
+}
+
+/* A folder without a name would be the root. */
+TEST(a_folder_has_a_name)
+{
+    make_pipeline();
+    expect_failure(shell("$L train x.yaml -q --set 'train.checkpoint={dir: \"\", best: loss}'"), 1,
+                   "train.checkpoint: `dir` is empty: name a folder");
 }
 
 /* Weights that cannot be saved after an epoch are saved after a later one. */

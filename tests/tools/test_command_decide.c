@@ -218,10 +218,28 @@ TEST(best_weights_of_another_run_stay)
                    "--checkpoint s: the folder has best.safetensors of another run");
     expect_success(shell("grep kept s/best.safetensors"));
     expect_success(shell(TRAIN "--epochs 1 --checkpoint s")); /* which keeps no best ones */
-    expect_success(shell("grep kept s/best.safetensors && rm s/step-*"));
-    /* As a run does that was killed between its best weights and its first checkpoint. */
-    expect_success(shell(TRAIN DECIDE "--epochs 1 --checkpoint s --resume"));
-    expect_success(shell("! grep kept s/best.safetensors"));
+    static const char resumed[] = TRAIN DECIDE "--checkpoint s --resume ";
+    for (int has_checkpoint = 1; has_checkpoint >= 0; has_checkpoint--) {
+        expect_failure(shell("%s", resumed), 2, "--checkpoint s: the folder has best.safetensors");
+        expect_in(err, "name another folder, or move it");
+        expect_success(shell("grep kept s/best.safetensors && rm -f s/step-*"));
+    }
+    expect_success(shell("mv s/best.safetensors x.st; " TRAIN DECIDE "--checkpoint s --resume "
+                         "--epochs 1 && cp s/best.safetensors x.st && rm s/step-*"));
+    expect_failure(shell("%s --set train.weights=s/best.safetensors", resumed), 2, "or move it");
+    expect_success(shell("mkdir c && ln -s ../s/best.safetensors c/best.safetensors"));
+    expect_failure(shell(TRAIN DECIDE "--checkpoint c --resume"), 2, "or move it");
+    expect_success(
+        shell("cmp s/best.safetensors x.st && mv s/best.safetensors moved.st && %s", resumed));
+}
+
+/* A checkpoint that knows of the best weights has them. */
+TEST(best_weights_that_are_missing_are_written_again)
+{
+    static const char train[] = TRAIN "--checkpoint c --set train.checkpoint.best=loss ";
+    make_pipeline();
+    expect_success(shell("%s --epochs 1 && mv c/best.safetensors first.st", train));
+    expect_success(shell("%s --resume --epochs 1 && cmp first.st c/best.safetensors", train));
 }
 
 /* Killed while a file gets its name, the best weights among them. */
@@ -242,7 +260,7 @@ TEST(a_killed_run_decides_the_same)
 TEST(a_missing_evaluation_is_made_first)
 {
     make_pipeline();
-    expect_success(shell(TRAIN "--checkpoint c --steps 15 --log xl"));
+    expect_success(shell(TRAIN "--checkpoint c --steps 15 --log xl && cp c/step* owed.st"));
     expect_success(shell("sed -i 's/\"eval_loss\": [^,]*,/\"eval_loss\": null,/' xl/log.jsonl"));
     expect_success(shell(TRAIN "--checkpoint c --resume --epochs 2 --log xl --json x.json "
                                "--set train.checkpoint.best=loss"));
@@ -266,7 +284,7 @@ TEST(a_missing_evaluation_is_made_first)
         assert_int_equal(number(json_array_get(json_object_get(json, "curves"), i), "points"), 2);
     json_decref(json);
     expect_success(shell("rm c/best.safetensors"));
-    expect_success(shell(TRAIN "--resume=c/step-000000015.safetensors --checkpoint d --epochs 1 "
+    expect_success(shell(TRAIN "--resume=owed.st --checkpoint d --epochs 1 "
                                "--set train.checkpoint.best=loss"));
     expect_in(out, "evaluation that the last run did not finish: loss ");
     expect_in(err, "the run is finished: ");
@@ -314,7 +332,7 @@ TEST(best_weights_that_cannot_be_saved_are_not_the_best)
     char line[600];
     make_pipeline();
     snprintf(line, sizeof line, "%s --epochs 2", train);
-    expect_success(disturb(line, "rename", 3, ENOSPC)); /* best, checkpoint, best */
+    expect_success(disturb(line, "rename", 4, ENOSPC)); /* checkpoint, best, twice */
     expect_in(err, "cannot save the best weights, the run goes on");
     expect_in(out, " in epoch 1, in c/best.safetensors");
     json_t *json = read_json("x.json");

@@ -112,6 +112,12 @@ TEST(bad_records_are_listed)
         expect_failure(shell("$L %s -q --errors x.yaml/x >x.out", commands[i]), 1,
                        "--errors: x.yaml/x: ");
     }
+    for (int epochs = 1; epochs <= 3; epochs++) /* a resumed run goes on with its list */
+        expect_success(shell("$L train x.yaml -q --checkpoint list --resume --epochs %d --errors "
+                             "x.bad && test $(wc -l <x.bad) = %d",
+                             epochs, epochs));
+    expect_success(shell("$L train x.yaml -q --epochs 1 --errors x.bad && test $(wc -l <x.bad) = 1 "
+                         "&& rm -r list"));
 }
 
 TEST(outputs_are_checked_before_the_work)
@@ -121,14 +127,14 @@ TEST(outputs_are_checked_before_the_work)
         int code;
         const char *part;
     } cases[] = {
-        { "train x.yaml --save ''", 1, "--save: \"\" is not the name of a file" },
+        { "train x.yaml --save ''", 2, "--save: the name is empty: give a FILE" },
         { "train x.yaml --save x.folder", 1, "x.folder: exists and is not a regular file" },
         { "train x.yaml --save x.folder/", 1, "is not the name of a file" },
         { "train x.yaml --save /dev/null/x", 1, "--save: /dev/null/x" },
         { "train x.yaml --save x.yaml/x", 1, "--save: x.yaml/x" },
         { "train x.yaml --save x.st --device sim", 2, "there are no weights to save" },
         { "train x.yaml --restore x.folder", 1, "x.folder" },
-        { "train x.yaml --restore ''", 1, "" },
+        { "train x.yaml --restore ''", 2, "--restore: the name is empty" },
         { "train x.yaml --json=x.folder", 1, "x.folder: exists and is not a regular file" },
         { "bench x.yaml --json=x.yaml/x.json", 1, "x.yaml/x.json" },
         { "compare x.yaml --vary engine.threads=1,2 --json=x.yaml/x.json", 1, "x.yaml/x.json" },

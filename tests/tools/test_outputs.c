@@ -135,6 +135,15 @@ TEST(missing_folders_are_made)
     }
 }
 
+/* A folder without a name would be the root. */
+TEST(an_empty_name_is_refused)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        expect_failure(shell("$L %s", line_of(i, "''")), 2, ": the name is empty: give a ");
+        expect_success(shell("test ! -e /f"));
+    }
+}
+
 TEST(links_of_others_are_refused)
 {
     if (shell("ln -s none f && chown -h 54321 f") != 0) {

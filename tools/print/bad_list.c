@@ -11,7 +11,7 @@
 
 #define SHOWN 3 /* messages at the end of a run */
 
-int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
+int leat_bad_list_open(leat_bad_list *list, const char *path, bool goes_on, leat_error *err)
 {
     static const leat_output_kind errors = { "a list of errors of leat", "{\"code\":\"LEAT_E_", 0 };
     *list = (leat_bad_list){ .path = path };
@@ -19,7 +19,7 @@ int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
         return LEAT_OK;
     int rc = leat_files_check(path, &errors, err);
     if (rc == LEAT_OK)
-        rc = leat_files_stream(path, O_TRUNC, &list->file, err);
+        rc = leat_files_stream(path, goes_on ? O_APPEND : O_TRUNC, &list->file, err);
     return rc < 0 ? leat_fail_in(err, rc, "--errors: ") : rc;
 }
 

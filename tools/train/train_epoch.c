@@ -175,11 +175,21 @@ static int save_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc == LEAT_E_IO ? leat_trainer_decide_unkept(t->trainer, &e->decided, err) : rc;
 }
 
+/* Of no rows that count there is no loss. */
+static bool is_sound(const leat_metrics *m)
+{
+    return m->samples == 0 || isfinite(m->loss);
+}
+
 int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
-    if (rc == LEAT_OK && e->decided.better && t->keep.folder)
+    if (rc == LEAT_OK && e->decided.better && t->keep.folder) {
+        if (is_sound(&e->train))
+            leat_train_keep_before_best(t);
         rc = save_best(t, e, err);
+        t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
+    }
     t->decided = e->decided;
     return rc;
 }
@@ -193,12 +203,6 @@ static int say(const leat_train_run *t, bool found, leat_error *err)
     return LEAT_E_DATA;
 }
 
-/* Of no rows that count there is no loss. */
-static bool is_sound(const leat_metrics *m)
-{
-    return m->samples == 0 || isfinite(m->loss);
-}
-
 int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
 {
     const bool trained = is_sound(&e->train);
@@ -207,10 +211,10 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
     if (leat_trainer_get_info(t->trainer)->simulated ||
         (trained && (!e->has_eval || is_sound(&e->eval))))
         return LEAT_OK;
-    t->diverged = true;
     const int64_t n = trained ? leat_plan_get_info(t->eval_plan)->n_batches : e->steps;
     const bool found = trained ? leat_setup_find_not_finite(t->eval_plan, 0, n < 0 ? 0 : n, &why)
                                : leat_setup_find_not_finite(t->plan, first, n, &why);
+    t->diverged = !trained || !found;
     leat_fail(err, LEAT_E_DATA,
               "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
               (long long)e->number + 1, (long long)(t->steps - e->steps + 1), (long long)t->steps,
@@ -219,9 +223,9 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
                     : "; usually the learning rate is too high (train.optimizer), or the "
                       "input is not normalized",
               found ? why.message : "",
-              !t->save   ? ""
-              : t->saved ? "; the saved weights are those of the previous epoch"
-                         : "; no weights were saved");
+              !t->save || !t->diverged ? ""
+              : t->saved               ? "; the saved weights are those of the previous epoch"
+                                       : "; no weights were saved");
     return say(t, found, err);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "train_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,18 +13,43 @@
 
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/safetensors.h"
 #include "host.h"
 #include "print/terminal.h"
 
 /* --- the folder --------------------------------------------------------------------------------*/
 
-/* Two runs would delete each other's checkpoints. Some file systems have no locks. */
+/* What runs left that were killed while they wrote. */
+static void remove_parts(const char *folder)
+{
+    const struct dirent *entry;
+    DIR *const dir = opendir(folder);
+    while (dir && (entry = readdir(dir)))
+        if (!fnmatch(".step-*.safetensors.*.tmp", entry->d_name, 0) ||
+            !fnmatch("." LEAT_CHECKPOINT_BEST ".*.tmp", entry->d_name, 0))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+}
+
+/* Two runs would delete each other's checkpoints. A file, open for writing, as NFS has no locks of folders; some file systems
+ * have none at all. */
 static int lock(leat_train_keep *keep, leat_error *err)
 {
-    keep->lock = open(keep->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    static const int tries[] = { O_RDWR | O_CREAT, O_RDONLY };
+    char *const path = leat_files_text("%s/.lock", keep->folder);
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    keep->lock = -1;
+    for (size_t i = 0; i < 2 && keep->lock < 0; i++)
+        keep->lock = open(path, tries[i] | O_NOFOLLOW | O_CLOEXEC, 0666);
+    free(path);
     if (keep->lock < 0)
-        return leat_fail(err, LEAT_E_IO, "--checkpoint %s: %s", keep->folder, strerror(errno));
-    if (flock(keep->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return leat_fail(err, LEAT_E_IO, "--checkpoint %s: its file .lock: %s", keep->folder,
+                         strerror(errno));
+    if (flock(keep->lock, LOCK_EX | LOCK_NB) == 0)
+        remove_parts(keep->folder);
+    else if (errno == EWOULDBLOCK)
         return leat_fail(err, LEAT_E_IO,
                          "--checkpoint %s: another leat train, which is still running, keeps its "
                          "checkpoints there: stop it, or name another folder",
@@ -49,8 +76,7 @@ void leat_train_keep_close(leat_train_keep *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
-/* A run of its own would replace the best weights of an earlier one. Not asked when it goes on in its folder: a run that was
- * killed in its first epoch may have left them and no checkpoint, and begins again. */
+/* A run would replace the best weights of another one. */
 static int refuse_best(const char *folder, leat_error *err)
 {
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
@@ -60,8 +86,8 @@ static int refuse_best(const char *folder, leat_error *err)
     free(path);
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
-                                " of another run, which would be replaced: name another folder, "
-                                "or move it",
+                                " of another run, or of one that has no checkpoint, which would be "
+                                "replaced: name another folder, or move it",
                                 folder)
                     : LEAT_OK;
 }
@@ -83,11 +109,13 @@ static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
 /* True if `from` is this folder, or a file in it. */
 static bool is_of_folder(const leat_train_keep *keep, const char *from)
 {
-    struct stat there, here;
-    const char *const slash = strrchr(from, '/'), *const name = slash ? slash + 1 : from;
-    return stat(from, &there) == 0 &&
-           fstatat(keep->lock, S_ISDIR(there.st_mode) ? "." : name, &here, 0) == 0 &&
-           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    struct stat there;
+    char *const here = leat_files_text(
+        "%s/%s", keep->folder,
+        stat(from, &there) == 0 && S_ISDIR(there.st_mode) ? "." : leat_files_base_name(from));
+    const bool is = here && leat_files_same(from, here);
+    free(here);
+    return is;
 }
 
 /* --resume alone would go on with later steps of the folder, or with those of another run, which this one would also delete
@@ -107,6 +135,42 @@ static int refuse_others(const leat_train_keep *keep, const char *from,
                          keep->folder, own ? "later steps" : "another run", found->path,
                          (long long)newest);
     return keeps_best && !own ? refuse_best(keep->folder, err) : LEAT_OK;
+}
+
+/* Batches of the run before the weights of a file; INT64_MAX: not known, 0: there is no file. */
+static int64_t batches_of(const char *path)
+{
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    int64_t n = INT64_MAX;
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return 0;
+    if (leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK) {
+        const char *const note = leat_safetensors_note_of(file, "batches");
+        n = note ? strtoll(note, NULL, 10) : n;
+    }
+    leat_safetensors_close(&file);
+    return n;
+}
+
+/* A checkpoint is written before the best weights that it knows of: if the run was killed between them, it has them. */
+static int save_known_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
+{
+    if (!*found->path || found->best_batch != found->state.next_batch)
+        return LEAT_OK;
+    char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
+    int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (path && batches_of(path) < found->best_batch)
+        rc = leat_trainer_save(t->trainer, path, err);
+    free(path);
+    return rc;
+}
+
+/* In the folder of the run itself, where its file of best weights is replaced only if it is of this run: no other run with best
+ * weights has begun there. */
+static int open_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
+{
+    return found->kept_best ? save_known_best(t, found, err) : refuse_best(t->keep.folder, err);
 }
 
 static void say_found(const char *path, const leat_checkpoint_found *found)
@@ -164,6 +228,9 @@ int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
     if (keep->folder && named &&
         (rc = refuse_others(keep, from, found, info->checkpoint_best, err)) < 0)
         return rc;
+    if (keep->folder && info->checkpoint_best && (!named || is_of_folder(keep, from)) &&
+        (rc = open_best(t, found, err)) < 0)
+        return rc;
     keep->goes_on = *found->path != '\0';
     say_found(from, found);
     return LEAT_OK;
@@ -190,23 +257,36 @@ static int save(leat_train_run *t, leat_error *err)
     return LEAT_OK;
 }
 
+static void try_save(leat_train_run *t)
+{
+    leat_error err;
+    if (save(t, &err) < 0)
+        fprintf(stderr, "leat train: cannot write a checkpoint, the run goes on: %s\n",
+                err.message);
+}
+
+void leat_train_keep_before_best(leat_train_run *t)
+{
+    if (leat_checkpoint_ready(t->trainer))
+        try_save(t);
+}
+
 void leat_train_keep_step(leat_train_run *t, int64_t left)
 {
     leat_train_keep *const keep = &t->keep;
-    leat_error err;
+    const bool is_saved = *keep->path && keep->saved_steps == t->steps;
     if (leat_checkpoint_ready(t->trainer))
         keep->ready_steps = t->steps;
     if (!keep->folder)
         return;
     /* Half the batches, where several make an update: if as many are masked, this update is the last one all the same. */
     const bool halves = keep->masks && leat_checkpoint_is_last(t->trainer, 1);
-    keep->due |= leat_checkpoint_is_last(t->trainer, halves ? left / 2 : left) ||
+    keep->due |= (!is_saved && leat_checkpoint_is_last(t->trainer, halves ? left / 2 : left)) ||
                  (left == 0 && keep->ready_steps != keep->saved_steps) ||
                  (keep->every_steps > 0 && t->steps - keep->last_steps >= keep->every_steps) ||
                  (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
-    if (keep->due && leat_checkpoint_ready(t->trainer) && save(t, &err) < 0)
-        fprintf(stderr, "leat train: cannot write a checkpoint, the run goes on: %s\n",
-                err.message);
+    if (keep->due && leat_checkpoint_ready(t->trainer))
+        try_save(t);
 }
 
 static void say_unused(const leat_train_keep *keep)

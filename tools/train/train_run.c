@@ -11,6 +11,7 @@
 #include "formats/figure.h"
 #include "host.h"
 #include "print/terminal.h"
+#include "setup.h"
 #include "signals.h"
 
 enum {
@@ -56,6 +57,16 @@ static int is_caught(void *user)
     return may_stop(user) && leat_signals_caught() != 0;
 }
 
+/* By the data of `eval`, where a value of them is not finite: *err then names the record, and is no longer about the loss. */
+static int explain_eval(const leat_train_run *t, int rc, leat_error *err)
+{
+    const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
+    leat_error why = { 0 };
+    if (err->not_finite && leat_setup_find_not_finite(t->eval_plan, 0, n < 0 ? 0 : n, &why))
+        rc = leat_fail(err, LEAT_E_DATA, "%s", why.message);
+    return leat_fail_in(err, rc, "eval: ");
+}
+
 /* A signal ends the evaluation at the next batch; saving after the epoch is still done. Not where steps must follow before a
  * checkpoint: a run that goes on behind them would not make up for the evaluation. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
@@ -78,7 +89,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     e->eval_stopped = t->eval_stopped = rc == LEAT_E_CANCELED;
     if (e->eval_stopped)
         t->stopped = true;
-    return rc < 0 && !e->eval_stopped ? leat_fail_in(err, rc, "eval: ") : LEAT_OK;
+    return rc < 0 && !e->eval_stopped ? explain_eval(t, rc, err) : LEAT_OK;
 }
 
 /* --- rates of an interval -----------------------------------------------------------------------*/
@@ -221,6 +232,7 @@ static int save(leat_train_run *t, leat_error *err)
         return LEAT_OK;
     const int rc = leat_trainer_save(t->trainer, t->save, err);
     t->saved |= rc == LEAT_OK;
+    t->unsaved = rc < 0;
     if (rc == LEAT_OK)
         t->saved_steps = t->steps;
     return rc;
@@ -232,16 +244,16 @@ static int save_epoch(leat_train_run *t, int64_t number, leat_error *err)
     const int rc = save(t, err);
     if (rc != LEAT_E_IO || number + 1 >= t->epochs || t->steps == t->steps_most || t->ended_early)
         return rc;
+    t->unsaved = false;
     fprintf(stderr, "leat train: cannot save the weights, the run goes on: %s\n", err->message);
     return LEAT_OK;
 }
 
 /* Saves the weights of the last step, unless they are already saved or not finite. */
-static int stop(leat_train_run *t, leat_error *err)
+static int save_stopped(leat_train_run *t, leat_error *err)
 {
     leat_metrics now;
     leat_trainer_so_far(t->trainer, &now);
-    t->stopped = true;
     return t->epoch_steps > 0 && (now.samples == 0 || isfinite(now.loss)) ? save(t, err) : LEAT_OK;
 }
 
@@ -259,13 +271,15 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
     leat_error err;
     if (why->not_finite || (e->train.samples > 0 && !isfinite(e->train.loss)))
         return;
-    if (save(t, &err) < 0)
-        fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
+    t->has_results = true;
     if (leat_train_keep_end(t, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
     else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
         fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
                 leat_terminal_name(t->keep.path));
+    if (save(t, &err) < 0)
+        fprintf(stderr, "leat train: cannot save the weights: %s\n", err.message);
+    t->unsaved = false;
 }
 
 /* whole: not one that --steps cuts short. */
@@ -293,8 +307,12 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     t->has_epoch = true;
     note_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
-    if (rc == LEAT_OK)
+    if (rc < 0 && !t->diverged)
+        save_unevaluated(t, &e, err);
+    if (rc == LEAT_OK) {
+        leat_train_keep_step(t, 0);
         rc = save_epoch(t, number, err);
+    }
     begin_epoch(t);
     t->shown.at_ns += t->epoch_start_ns - end_ns; /* no steps were made in this time */
     return rc;
@@ -349,9 +367,9 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
         rc = end_epoch(t, epoch, last, err);
-    *end |= t->ended_early;
-    if (rc == LEAT_OK)
+    else
         leat_train_keep_step(t, left_in_epoch(t, info.number));
+    *end |= t->ended_early;
     return rc;
 }
 
@@ -403,6 +421,20 @@ static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error
     return leat_ranks_agree(t->ranks, rc, stops, err);
 }
 
+/* The checkpoint, and after a signal the weights, each also where the other or an earlier --save failed. Returns the first
+ * error. */
+static int end_run(leat_train_run *t, int rc, leat_error *err)
+{
+    leat_error other;
+    const int kept = leat_train_keep_end(t, rc == LEAT_OK ? err : &other);
+    t->kept = kept == LEAT_OK && t->keep.folder && (t->keep.goes_on || *t->keep.path);
+    rc = rc == LEAT_OK ? kept : rc;
+    const int saved = t->stopped ? save_stopped(t, rc == LEAT_OK ? err : &other) : LEAT_OK;
+    rc = rc == LEAT_OK ? saved : rc;
+    t->has_results = true;
+    return rc;
+}
+
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     const int64_t n = t->steps_most > 0
@@ -432,10 +464,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     int32_t stops = 0;
     while ((rc = must_stop(t, rc, &stops, err)) == LEAT_OK && !end && !stops)
         rc = step(t, &end, err);
-    if (rc == LEAT_OK && !end)
-        rc = stop(t, err);
-    if (rc == LEAT_OK)
-        rc = leat_train_keep_end(t, err);
+    t->stopped |= rc == LEAT_OK && !end;
+    if (rc == LEAT_OK || t->unsaved)
+        rc = end_run(t, rc, err);
     leat_loader_stats(t->loader, &t->stats);
     uint64_t bad[] = { t->stats.n_masked, t->stats.n_replaced };
     rc = leat_ranks_total(t->ranks, rc, bad, 2, err);

@@ -24,7 +24,7 @@ typedef struct leat_train_log leat_train_log;
 
 typedef struct leat_train_keep {
     const char *folder; /* NULL: no checkpoints are written */
-    int lock;           /* of the folder, a file descriptor; 0: none */
+    int lock;           /* the file .lock of the folder, open; 0: none */
     int64_t every_steps, every_ns, n_kept;
     bool goes_on; /* from a checkpoint */
     bool masks;   /* set after opening: on_error may mask whole batches */
@@ -51,6 +51,10 @@ void leat_train_keep_close(leat_train_keep *keep);
  * of the epoch, and if one is due and the weights are between two updates. A failure in the middle of a run is reported on
  * standard error, and the run goes on. */
 void leat_train_keep_step(leat_train_run *t, int64_t left);
+
+/* After an evaluation that is the best so far: one that knows of it, so that a run that is killed before it has saved the best
+ * weights saves them when it goes on. Not between two updates. */
+void leat_train_keep_before_best(leat_train_run *t);
 
 /* At the end of a run: writes the last one, unless it is there already. The batches after the last update are not in it: a
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
@@ -169,6 +173,9 @@ struct leat_train_run {
     int64_t steps, best_epoch;
     bool diverged;    /* the loss was not finite */
     bool saved;       /* weights of this or an earlier epoch were saved */
+    bool unsaved;     /* the last --save failed */
+    bool kept;        /* the run can go on from a checkpoint of its end */
+    bool has_results; /* also after an error: for --json */
     bool stopped;     /* by a signal, between two steps or in an evaluation */
     bool ended_early; /* by train.stop */
     leat_train_decision
