@@ -183,7 +183,7 @@ static int open_weights(struct train *t, leat_error *err)
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    rc = leat_train_keep_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
+    rc = leat_train_checkpoint_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
     t->run.keep.masks =
@@ -467,7 +467,7 @@ static void say_finished(const struct train *t)
 
 static void close_all(struct train *t)
 {
-    leat_train_keep_close(&t->run.keep);
+    leat_train_checkpoint_close(&t->run.keep);
     leat_loader_close(&t->run.loader);
     leat_trainer_close(&t->run.trainer);
     leat_train_ranks_end(&t->ranks);

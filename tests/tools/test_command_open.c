@@ -62,7 +62,7 @@ TEST(plan_finds_mistakes_of_train_and_eval)
     };
     expect_success(shell("$L plan x.yaml"));
     expect_success(shell("$L plan x.yaml --set train.device=cuda:0")); /* here or elsewhere */
-    expect_success(shell("$L plan x.yaml --set engine.ranks=2"));
+    expect_success(shell("$L plan x.yaml --set engine.rank=0 --set engine.ranks=2"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_failure(shell("$L plan x.yaml --set '%s'", cases[i].change), 1, cases[i].said);
     expect_success(shell("$L plan x.yaml --section eval --set train.loss=softmax"));

@@ -54,7 +54,7 @@ static const struct {
     { "{batch: 7}, {take: 4}, {repeat: 2}", "", -1 },
     { "{batch: 7}, {repeat: forever}", "", -1 },
     { "{repeat: forever}, {batch: 7}", "", -1 },
-    { DROP, "ranks: 2", -1 },
+    { DROP, "rank: 0, ranks: 2", -1 },
 };
 
 /* Records of all batches of a pass. *rows: with those that come again. */

@@ -186,7 +186,7 @@ int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
     if (rc == LEAT_OK && e->decided.better && t->keep.folder) {
         if (is_sound(&e->train))
-            leat_train_keep_before_best(t);
+            leat_train_checkpoint_before_best(t);
         rc = save_best(t, e, err);
         t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
     }

@@ -272,7 +272,7 @@ static void save_unevaluated(leat_train_run *t, const leat_train_epoch *e, const
     if (why->not_finite || (e->train.samples > 0 && !isfinite(e->train.loss)))
         return;
     t->has_results = true;
-    if (leat_train_keep_end(t, &err) < 0)
+    if (leat_train_checkpoint_end(t, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint: %s\n", err.message);
     else if (*t->keep.path && t->keep.saved_steps == t->keep.ready_steps)
         fprintf(stderr, "leat train: all updates before the evaluation are in %s\n",
@@ -310,7 +310,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     if (rc < 0 && !t->diverged)
         save_unevaluated(t, &e, err);
     if (rc == LEAT_OK) {
-        leat_train_keep_step(t, 0);
+        leat_train_checkpoint_step(t, 0);
         rc = save_epoch(t, number, err);
     }
     begin_epoch(t);
@@ -368,7 +368,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     if (last || *end)
         rc = end_epoch(t, epoch, last, err);
     else
-        leat_train_keep_step(t, left_in_epoch(t, info.number));
+        leat_train_checkpoint_step(t, left_in_epoch(t, info.number));
     *end |= t->ended_early;
     return rc;
 }
@@ -426,7 +426,7 @@ static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error
 static int end_run(leat_train_run *t, int rc, leat_error *err)
 {
     leat_error other;
-    const int kept = leat_train_keep_end(t, rc == LEAT_OK ? err : &other);
+    const int kept = leat_train_checkpoint_end(t, rc == LEAT_OK ? err : &other);
     t->kept = kept == LEAT_OK && t->keep.folder && (t->keep.goes_on || *t->keep.path);
     rc = rc == LEAT_OK ? kept : rc;
     const int saved = t->stopped ? save_stopped(t, rc == LEAT_OK ? err : &other) : LEAT_OK;

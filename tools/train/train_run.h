@@ -22,7 +22,7 @@ typedef struct leat_train_log leat_train_log;
 
 /* --- when `leat train` writes checkpoints, and from which one it goes on --- */
 
-typedef struct leat_train_keep {
+typedef struct leat_train_checkpoint {
     const char *folder; /* NULL: no checkpoints are written */
     int lock;           /* the file .lock of the folder, open; 0: none */
     int64_t every_steps, every_ns, n_kept;
@@ -35,30 +35,30 @@ typedef struct leat_train_keep {
     /* Results. */
     char path[LEAT_CHECKPOINT_PATH]; /* of the last one; "": none yet */
     int64_t saved_steps;             /* steps of this run that it includes */
-} leat_train_keep;
+} leat_train_checkpoint;
 
 /* Makes the folder and holds it alone, and restores the trainer. from: a file; "": the newest one of the
  * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
  * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
  * error. writes false: another rank writes; only restores. */
-int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
-                         leat_checkpoint_found *found, leat_error *err);
+int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
+                               leat_checkpoint_found *found, leat_error *err);
 
 /* Lets go of the folder. */
-void leat_train_keep_close(leat_train_keep *keep);
+void leat_train_checkpoint_close(leat_train_checkpoint *keep);
 
 /* After a step that `left` others follow in its epoch, or before the end of the run: writes a checkpoint after the last update
  * of the epoch, and if one is due and the weights are between two updates. A failure in the middle of a run is reported on
  * standard error, and the run goes on. */
-void leat_train_keep_step(leat_train_run *t, int64_t left);
+void leat_train_checkpoint_step(leat_train_run *t, int64_t left);
 
 /* After an evaluation that is the best so far: one that knows of it, so that a run that is killed before it has saved the best
  * weights saves them when it goes on. Not between two updates. */
-void leat_train_keep_before_best(leat_train_run *t);
+void leat_train_checkpoint_before_best(leat_train_run *t);
 
 /* At the end of a run: writes the last one, unless it is there already. The batches after the last update are not in it: a
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
-int leat_train_keep_end(leat_train_run *t, leat_error *err);
+int leat_train_checkpoint_end(leat_train_run *t, leat_error *err);
 
 /* --- the folder of --log: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and a sheet of the first batch ---
  *
@@ -162,7 +162,7 @@ struct leat_train_run {
     const char *save;           /* NULL: no weights are written */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
-    leat_train_keep keep;
+    leat_train_checkpoint keep;
     leat_train_log *log; /* NULL: none */
     int64_t log_every;   /* steps */
     leat_bad_list bad;

@@ -34,7 +34,7 @@ static void remove_parts(const char *folder)
 
 /* Two runs would delete each other's checkpoints. A file, open for writing, as NFS has no locks of folders; some file systems
  * have none at all. */
-static int lock(leat_train_keep *keep, leat_error *err)
+static int lock(leat_train_checkpoint *keep, leat_error *err)
 {
     static const int tries[] = { O_RDWR | O_CREAT, O_RDONLY };
     char *const path = leat_files_text("%s/.lock", keep->folder);
@@ -58,7 +58,7 @@ static int lock(leat_train_keep *keep, leat_error *err)
 }
 
 /* Makes the folder and checks that files can be written, so that no epoch is lost. */
-static int open_folder(leat_train_keep *keep, leat_error *err)
+static int open_folder(leat_train_checkpoint *keep, leat_error *err)
 {
     char *const file = leat_files_text("%s/.check", keep->folder);
     const int rc =
@@ -67,7 +67,7 @@ static int open_folder(leat_train_keep *keep, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
 }
 
-void leat_train_keep_close(leat_train_keep *keep)
+void leat_train_checkpoint_close(leat_train_checkpoint *keep)
 {
     if (keep->lock > 0)
         close(keep->lock);
@@ -107,7 +107,7 @@ static int refuse_used(const char *folder, bool keeps_best, leat_error *err)
 }
 
 /* True if `from` is this folder, or a file in it. */
-static bool is_of_folder(const leat_train_keep *keep, const char *from)
+static bool is_of_folder(const leat_train_checkpoint *keep, const char *from)
 {
     struct stat there;
     char *const here = leat_files_text(
@@ -120,7 +120,7 @@ static bool is_of_folder(const leat_train_keep *keep, const char *from)
 
 /* --resume alone would go on with later steps of the folder, or with those of another run, which this one would also delete
  * one by one. Damaged ones that were passed over are its own. */
-static int refuse_others(const leat_train_keep *keep, const char *from,
+static int refuse_others(const leat_train_checkpoint *keep, const char *from,
                          const leat_checkpoint_found *found, bool keeps_best, leat_error *err)
 {
     int64_t newest;
@@ -191,12 +191,12 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
                 leat_terminal_name(found->changed));
 }
 
-int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
-                         leat_checkpoint_found *found, leat_error *err)
+int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
+                               leat_checkpoint_found *found, leat_error *err)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
-    leat_train_keep *const keep = &t->keep;
-    *keep = (leat_train_keep){
+    leat_train_checkpoint *const keep = &t->keep;
+    *keep = (leat_train_checkpoint){
         .folder = writes ? info->checkpoint_dir : NULL,
         .every_steps = info->checkpoint_steps,
         .every_ns = (int64_t)(info->checkpoint_minutes * 60e9),
@@ -240,7 +240,7 @@ int leat_train_keep_open(leat_train_run *t, const char *from, bool writes,
 
 static int save(leat_train_run *t, leat_error *err)
 {
-    leat_train_keep *const keep = &t->keep;
+    leat_train_checkpoint *const keep = &t->keep;
     char path[LEAT_CHECKPOINT_PATH];
     leat_loader_state state;
     leat_loader_get_state(t->loader, &state);
@@ -265,15 +265,15 @@ static void try_save(leat_train_run *t)
                 err.message);
 }
 
-void leat_train_keep_before_best(leat_train_run *t)
+void leat_train_checkpoint_before_best(leat_train_run *t)
 {
     if (leat_checkpoint_ready(t->trainer))
         try_save(t);
 }
 
-void leat_train_keep_step(leat_train_run *t, int64_t left)
+void leat_train_checkpoint_step(leat_train_run *t, int64_t left)
 {
-    leat_train_keep *const keep = &t->keep;
+    leat_train_checkpoint *const keep = &t->keep;
     const bool is_saved = *keep->path && keep->saved_steps == t->steps;
     if (leat_checkpoint_ready(t->trainer))
         keep->ready_steps = t->steps;
@@ -289,7 +289,7 @@ void leat_train_keep_step(leat_train_run *t, int64_t left)
         try_save(t);
 }
 
-static void say_unused(const leat_train_keep *keep)
+static void say_unused(const leat_train_checkpoint *keep)
 {
     const char *more = "; the last checkpoint is from before them";
     if (!keep->folder)
@@ -304,9 +304,9 @@ static void say_unused(const leat_train_keep *keep)
             more);
 }
 
-int leat_train_keep_end(leat_train_run *t, leat_error *err)
+int leat_train_checkpoint_end(leat_train_run *t, leat_error *err)
 {
-    leat_train_keep *const keep = &t->keep;
+    leat_train_checkpoint *const keep = &t->keep;
     const bool is_whole = leat_checkpoint_ready(t->trainer);
     if (is_whole)
         keep->ready_steps = t->steps;
