@@ -521,7 +521,7 @@ TEST(a_part_is_run_before_finish_goes_on)
             const bool waits = shell("test -e .x.part/parts -a ! -e .x.part/unfinished") == 0;
             const int ran = run_part(part, (call + part) % 3);
             if (waits)
-                expect_failure(ran, 1, "`leat convert finish -o x` goes on");
+                expect_failure(ran, 1, "`leat convert finish -o x` gives them their names");
             n_refused += waits;
             if (shell(FINISH) != 0)
                 assert_true(strstr(err, "no complete files wait") || strstr(err, "other files") ||
@@ -551,7 +551,7 @@ TEST(a_part_is_lost_before_finish_goes_on)
             assert_int_equal(run_part(2, 1), 0); /* of other data */
             expect_failure(shell(FINISH), 1, "x: part 2/3 was lost");
             expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/3"), 1,
-                           "then run this part again");
+                           "then run this again");
         }
         expect_success(shell("ls .x.part/old | wc -l"));
         assert_int_equal(atoi(out), N_SHARDS + 2); /* nothing is lost */
@@ -563,7 +563,8 @@ TEST(a_part_is_lost_before_finish_goes_on)
     }
     assert_int_not_equal(kill_finish(20), 0);
     expect_failure(shell("flock .x.part-2-of-3/lock " FINISH), 1, "another leat is writing files");
-    expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/2"), 1, "goes on");
+    expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/2"), 1,
+                   "files of an earlier conversion wait in .x.part");
     expect_success(shell(FINISH));
     expect_set("new");
 }

@@ -24,7 +24,7 @@ enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
 static const char marker_text[] =
     "leat is renaming the files of this set. If no leat is running, it was stopped before the "
     "end:\n"
-    "`leat convert finish -o PREFIX` goes on, or run the conversion again.\n";
+    "`leat convert finish -o PREFIX` goes on.\n";
 
 static const char labels_end[] = "-labels.txt";
 
@@ -542,22 +542,41 @@ int leat_file_set_commit(leat_file_set *set, leat_error *err)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
+static int lock_whole(leat_file_set *set, const char *prefix, leat_error *err)
+{
+    return lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
+}
+
+/* Files of an earlier run, if any, are complete where there is no sign. */
+static int go_on(leat_file_set *set, leat_error *err)
+{
+    return exists(set->sign) ? LEAT_OK : leat_file_set_commit(set, err);
+}
+
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err)
 {
-    int rc;
-    if (part.of) {
-        /* Before it is locked, too: a lock makes a folder that is missing. While it is held no `finish` begins. */
-        if ((rc = leat_convert_part_check_free(prefix, part, err)) < 0 ||
-            (rc = lock_part(set, prefix, part.number, part.of, err)) < 0)
-            return rc;
+    int rc = LEAT_OK;
+    /* A part before it is locked, too: a lock makes a folder that is missing. While it is held no `finish` begins. */
+    if (part.of)
         rc = leat_convert_part_check_free(prefix, part, err);
-        set->is_kept = rc < 0;
-    } else {
-        rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
-        if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
-            rc = leat_file_set_commit(set, err);
-    }
+    if (rc < 0)
+        return rc;
+    rc = part.of ? lock_part(set, prefix, part.number, part.of, err) : lock_whole(set, prefix, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_convert_part_check_free(prefix, part, err);
+    if (rc == LEAT_OK && !part.of) /* only old files are left, if any */
+        rc = go_on(set, err);
+    set->is_kept = rc < 0;
+    return rc < 0 ? rc : begin(set, err);
+}
+
+int leat_file_set_open_finish(leat_file_set *set, const char *prefix, leat_error *err)
+{
+    int rc = lock_whole(set, prefix, err);
+    if (rc == LEAT_OK)
+        rc = go_on(set, err);
     return rc < 0 ? rc : begin(set, err);
 }
 
