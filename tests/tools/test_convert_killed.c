@@ -208,6 +208,31 @@ TEST(complete_files_wait)
     }
 }
 
+/* Files of the user, where leat writes and deletes its own. */
+TEST(files_of_the_user_are_left)
+{
+    static const char *const names[] = { ".x.part/thesis.txt", ".x.part/old/thesis.txt",
+                                         ".x.part/.thesis", "x.incomplete",
+                                         ".x.part-1-of-2/thesis.txt" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            put_old_set(true);
+            expect_success(shell("mkdir -p $(dirname %s) && echo mine >%s", names[i], names[i]));
+            expect_failure(shell("%s%s", ways[w], strstr(names[i], "of-2") ? " --part 1/2" : ""), 2,
+                           names[i]);
+            expect_in(err, ": move it away, or choose another PREFIX");
+            expect_success(shell("grep mine %s", names[i]));
+            assert_int_equal(shards_like("old"), N_SHARDS);
+        }
+    keep_new_set(ways[0]);
+    expect_success(shell("echo mine >x.incomplete"));
+    expect_failure(shell("$L convert finish -o x"), 2,
+                   "x.incomplete: exists and is not a mark of leat convert: move it away");
+    expect_in(err, "kept in .x.part");
+    expect_success(shell("grep mine x.incomplete && rm x.incomplete && $L convert finish -o x"));
+    expect_new_set();
+}
+
 /* A folder that somebody else made is not written in: it may hold links. */
 TEST(folders_of_others_are_refused)
 {
