@@ -256,6 +256,28 @@ TEST(parts_that_have_not_all_records)
     expect_success(shell("rm -rf .r.part* a.csv"));
 }
 
+/* It is read, too. */
+TEST(a_manifest_is_an_input)
+{
+    static const char *const arguments[] = {
+        "tfrecord mix-manifest.json",
+        "tfrecord mix-manifest.json --shards 4 --part 1/2",
+        "config mix.yaml",
+        "config mix.yaml --shards 4 --part 1/2",
+    };
+    expect_success(shell("cp new-manifest.json mix-manifest.json && echo 'source: {tfrecord: "
+                         "{files: mix-manifest.json, features: {image/class/label: {}}}}' "
+                         ">mix.yaml"));
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        expect_failure(shell("$L convert %s -o mix -q", arguments[i]), 2,
+                       "mix-manifest.json is an input and would be overwritten");
+        expect_success(shell("cmp new-manifest.json mix-manifest.json && $L convert %s -o other "
+                             "-q && rm -rf other-* .other.*",
+                             arguments[i]));
+    }
+    expect_success(shell("rm mix*"));
+}
+
 /* Files that have no records of a part are not read: damage in them is told to another part. */
 TEST(a_part_reads_what_it_writes)
 {

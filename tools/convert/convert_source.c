@@ -11,6 +11,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
+#include "formats/manifest.h"
 #include "formats/pattern.h"
 #include "host.h"
 #include "leat/api.h"
@@ -121,6 +122,8 @@ static void find_files(const leat_config *config, const char *path, leat_paths *
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             break;
         leat_paths_add(files, text, false, NULL);
+        if (leat_manifest_is(text)) /* what it lists is added, and it is read itself */
+            leat_paths_append(files, text, NULL);
     }
 }
 

@@ -182,6 +182,8 @@ static int convert(struct job *job, leat_error *err)
     if ((rc = leat_convert_part_check(&job->how, err)) < 0 ||
         (rc = leat_shard_names_check_apart(&job->how, (const char *const *)job->files.items,
                                            job->files.n, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(&job->how, job->how.inputs, /* manifests */
+                                           (size_t)job->how.n_inputs, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = job->each ? write_each(job, err) : write_shared(job, err)) < 0 ||
         (rc = leat_record_shards_end(&job->shards, err)) < 0 ||
