@@ -256,6 +256,46 @@ TEST(parts_that_have_not_all_records)
     expect_success(shell("rm -rf .r.part* a.csv"));
 }
 
+/* Parts before and behind a change of an input have records of two states, some lost and some twice. */
+TEST(an_input_changes_between_parts)
+{
+    static const struct {
+        const char *arguments, *change;
+        bool is_refused;
+    } cases[] = {
+        { "csv '{files: c.csv, features: {x: a}}'", "sed -i s/100/666/ c.csv", true },
+        { "csv '{files: c.csv, features: {x: a}}'", "cp c.csv d && mv d c.csv", false },
+        { "npy a.npy", "printf x | dd bs=1 seek=207 conv=notrunc of=a.npy 2>/dev/null", true },
+        { "idx '{images: i.idx, labels: " SOURCE_DIR "/tests/golden/arrays/labels-idx1-ubyte}'",
+          "printf x | dd bs=1 seek=20 conv=notrunc of=i.idx 2>/dev/null", true },
+        { "tfrecord a.tfrecord b.tfrecord",
+          "printf x | dd bs=1 seek=300 conv=notrunc of=a.tfrecord 2>/dev/null", true },
+        { "tfrecord a.tfrecord b.tfrecord", "touch a.tfrecord", false },
+        { "images some", "printf x >>some/circle/circle-0000004.jpg", true },
+        { "images some", "touch some/circle/circle-0000004.jpg", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const shards = strchr("cni", *cases[i].arguments) ? "--shards 2" : "";
+        expect_success(
+            shell("(echo a; seq 100 199) >c.csv; cp " SOURCE_DIR
+                  "/tests/golden/arrays/be_f8.npy a.npy; cp " SOURCE_DIR
+                  "/tests/golden/arrays/images-idx3-ubyte i.idx; cp new-00000-of-00009.tfrecord "
+                  "a.tfrecord; cp "
+                  "new-00001-of-00009.tfrecord b.tfrecord; $L synth some --n 6 --size 8 --classes "
+                  "2 -q; $L convert %s -o w %s -q --part 1/2",
+                  cases[i].arguments, shards));
+        expect_success(shell("%s; $L convert %s -o w %s -q --part 2/2", cases[i].change,
+                             cases[i].arguments, shards));
+        if (cases[i].is_refused)
+            expect_failure(shell("$L convert finish -o w"), 1,
+                           "w: part 2/2 was made from other files or after they changed");
+        else
+            expect_success(shell("$L convert finish -o w"));
+        assert_int_equal(count_files("w-*.tfrecord"), cases[i].is_refused ? 0 : 2);
+        expect_success(shell("rm -rf w-* .w.* some [abci].*"));
+    }
+}
+
 /* It is read, too. */
 TEST(a_manifest_is_an_input)
 {

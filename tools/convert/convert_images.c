@@ -4,9 +4,12 @@
  * what surrounds them: order, label map, lock, final names, report. */
 #include "convert.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "file_set.h"
@@ -134,18 +137,25 @@ static int make_digest(struct convert *c, leat_error *err)
     XXH3_state_t *const state = XXH3_createState();
     if (!state)
         return leat_files_no_memory(err);
+    const int folder = o->part.of ? open(c->scan.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     XXH3_64bits_reset(state);
     add_bytes(state, version, strlen(version));
     add_bytes(state, numbers, sizeof numbers);
     for (size_t i = 0; i < c->scan.n_files; i++) {
         const leat_image_label label = leat_scan_label(&c->scan, i);
         const char *const path = c->scan.files[i].path, *const text = label.text;
+        struct stat status = { 0 };
+        if (folder >= 0)
+            fstatat(folder, path, &status, 0);
         add_bytes(state, path, strlen(path));
+        add_bytes(state, &status.st_size, sizeof status.st_size);
         add_bytes(state, label.ints, label.ints ? label.n * sizeof *label.ints : 0);
         add_bytes(state, label.floats, label.floats ? label.n * sizeof *label.floats : 0);
         add_bytes(state, &label.place, sizeof label.place);
         add_bytes(state, text, text ? strlen(text) : 0);
     }
+    if (folder >= 0)
+        close(folder);
     c->digest = XXH3_64bits_digest(state);
     XXH3_freeState(state);
     return LEAT_OK;

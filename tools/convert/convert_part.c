@@ -260,13 +260,14 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
         if (!whole->n_shards)
             *whole = one;
         else if (one.digest != whole->digest || one.n_shards != whole->n_shards)
-            return leat_fail(
-                err, LEAT_E_DATA,
-                "%s: part %d/%d was made from other files, with other options or by another "
-                "version of leat (%" PRIu64 " files, %d shards) than part %d/%d (%" PRIu64
-                " files, %d shards): run one of them again",
-                prefix, (int)i, (int)of, one.n_files, (int)one.n_shards, (int)whole->part.number,
-                (int)of, whole->n_files, (int)whole->n_shards);
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: part %d/%d was made from other files or after they changed, with "
+                             "other options or by another version of leat (%" PRIu64
+                             " files, %d shards) than part %d/%d (%" PRIu64
+                             " files, %d shards): run one of them again",
+                             prefix, (int)i, (int)of, one.n_files, (int)one.n_shards,
+                             (int)whole->part.number, (int)of, whole->n_files,
+                             (int)whole->n_shards);
         else
             whole->records += one.records;
     }

@@ -155,7 +155,7 @@ void leat_convert_part_print(const leat_convert *how);
 typedef struct leat_convert_part_about {
     leat_convert_part part;
     int32_t n_shards;
-    uint64_t digest; /* of the list of files, their order and the options */
+    uint64_t digest; /* of the list of files, their order, sizes or samples, and the options */
     uint64_t n_files, n_classes;
     uint64_t records; /* of this part */
     uint64_t total;   /* of all parts; 0: known only when they are there */
