@@ -49,7 +49,7 @@ static int check_one(const char *path, size_t length, leat_format_error *err)
         leat_format_fail(err, LEAT_FORMAT_BAD, 0,
                          "%s: this set is incomplete: the conversion that writes it is still "
                          "running, or was stopped while it renamed the files: `leat convert "
-                         "finish -o %.*s` goes on, or run it again (%.200s marks the set)",
+                         "finish -o %.*s` goes on (%.200s marks the set)",
                          path, (int)(length < 200 ? length : 200), path, marker);
     free(marker);
     return found ? LEAT_FORMAT_BAD : LEAT_FORMAT_OK;

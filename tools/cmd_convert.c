@@ -133,7 +133,7 @@ static int name_parts(leat_file_set *set, leat_error *err)
 static int finish(const char *prefix, leat_error *err)
 {
     leat_file_set set = { 0 };
-    int rc = leat_file_set_open(&set, prefix, (leat_convert_part){ 0 }, err);
+    int rc = leat_file_set_open_finish(&set, prefix, err);
     if (rc == LEAT_OK && !set.is_finished)
         rc = name_parts(&set, err);
     if (rc == LEAT_OK)
@@ -313,8 +313,8 @@ const leat_command leat_command_convert = {
         "are replaced at that moment. Meanwhile PREFIX.incomplete exists and leat refuses to read "
         "the set; old and new files never have names at the same time. If that fails, the old "
         "files get their names back, and the new ones are kept in .PREFIX.part: `leat convert "
-        "finish -o PREFIX` goes on when the cause is removed, also after a kill. The next "
-        "conversion to PREFIX does so too before it begins. Files of a run that was stopped "
+        "finish -o PREFIX` goes on when the cause is removed, also after a kill. Until "
+        "then a conversion to PREFIX is refused. Files of a run that was stopped "
         "earlier are not complete: the next run deletes them. While one process writes files of a "
         "PREFIX, a second one with the same PREFIX is refused.\n\n"
         "PREFIX-manifest.json lists the files with their sizes, numbers of records and digests. A "
@@ -324,8 +324,7 @@ const leat_command leat_command_convert = {
         "With --part I/N a process writes the shards of one of N parts, from the same input and "
         "with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
-        "convert finish -o PREFIX` gives the files their names; they are those of a single run. If "
-        "`finish` was killed, run it again first: until then parts are refused.",
+        "convert finish -o PREFIX` gives the files their names; they are those of a single run.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert images photos/train -o data/train --shards 64 --part 3/8\n"
                "  leat convert images train.csv --root photos --label breed -o data/train\n"

@@ -86,7 +86,7 @@ static void no_mixed_set_is_read(const char *way, bool over_old)
         assert_true(code == 0 || code == 128 + 9);
         const bool is_refused = expect_no_mixture() == 0 && count_files("x-*.tfrecord");
         n_refused += is_refused;
-        /* What was complete is finished; and run again, it is whole in any case. */
+        /* What was complete is finished, and nothing else is written before. */
         if (call % 2 == 0) {
             const bool is_finished = shell("$L convert finish -o x") == 0;
             n_finished += is_finished;
@@ -94,7 +94,11 @@ static void no_mixed_set_is_read(const char *way, bool over_old)
             if (is_finished)
                 expect_new_set();
         }
-        expect_success(shell("%s", way));
+        if (shell("%s", way)) {
+            expect_in(err, "wait in .x.part: `leat convert finish -o x` gives them their names");
+            expect_no_mixture();
+            expect_success(shell("$L convert finish -o x"));
+        }
         expect_new_set();
     }
     assert_true(n_killed >= 2 * N_SHARDS);
@@ -161,8 +165,8 @@ TEST(names_that_are_taken)
                        "x-00001-of-00003.tfrecord: exists and is not a file");
         expect_in(err, "kept in .x.part");
         assert_int_equal(shards_like("old"), N_SHARDS - 1);
-        /* The next run goes on with it before it begins, and fails at once. */
-        expect_failure(shell("%s", ways[w]), 1, "exists and is not a file");
+        expect_failure(shell("%s", ways[w]), 1, "files of an earlier conversion wait in .x.part");
+        expect_failure(shell("$L convert finish -o x"), 1, "exists and is not a file");
         assert_int_equal(shards_like("old"), N_SHARDS - 1);
         expect_success(shell("rmdir x-00001-of-00003.tfrecord; $L convert finish -o x"));
         expect_new_set();
@@ -172,6 +176,61 @@ TEST(names_that_are_taken)
                   ways[w]));
         expect_new_set();
     }
+}
+
+/* Complete files wait, and the user makes others of the same names: no conversion replaces these, or deletes those. */
+static void keep_new_set(const char *way)
+{
+    put_old_set(true);
+    expect_success(shell("rm x-*; mkdir x-00001-of-00003.tfrecord"));
+    expect_failure(shell("%s", way), 1, "kept in .x.part");
+    expect_success(shell("rmdir x-*.tfrecord; for f in old-*; do cp -p $f x-${f#old-}; done"));
+}
+
+TEST(complete_files_wait)
+{
+    static const char *const more[] = { "--part 1/2", "--part 2/3", "" };
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        keep_new_set(ways[w]);
+        for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+            expect_failure(shell("%s %s", ways[w], more[i]), 1,
+                           "x: complete files of an earlier conversion wait in .x.part: `leat "
+                           "convert finish -o x` gives them their names, then run this again; or "
+                           "remove that folder");
+            assert_int_equal(shards_like("old"), N_SHARDS);
+        }
+        assert_int_equal(count_files(".x.part-*"), 0);
+        expect_success(shell("$L convert finish -o x"));
+        expect_new_set();
+        keep_new_set(ways[w]);
+        expect_success(shell("rm -r .x.part; %s", ways[w]));
+        expect_new_set();
+    }
+}
+
+/* Files of the user, where leat writes and deletes its own. */
+TEST(files_of_the_user_are_left)
+{
+    static const char *const names[] = { ".x.part/thesis.txt", ".x.part/old/thesis.txt",
+                                         ".x.part/.thesis", "x.incomplete",
+                                         ".x.part-1-of-2/thesis.txt" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            put_old_set(true);
+            expect_success(shell("mkdir -p $(dirname %s) && echo mine >%s", names[i], names[i]));
+            expect_failure(shell("%s%s", ways[w], strstr(names[i], "of-2") ? " --part 1/2" : ""), 2,
+                           names[i]);
+            expect_in(err, ": move it away, or choose another PREFIX");
+            expect_success(shell("grep mine %s", names[i]));
+            assert_int_equal(shards_like("old"), N_SHARDS);
+        }
+    keep_new_set(ways[0]);
+    expect_success(shell("echo mine >x.incomplete"));
+    expect_failure(shell("$L convert finish -o x"), 2,
+                   "x.incomplete: exists and is not a mark of leat convert: move it away");
+    expect_in(err, "kept in .x.part");
+    expect_success(shell("grep mine x.incomplete && rm x.incomplete && $L convert finish -o x"));
+    expect_new_set();
 }
 
 /* A folder that somebody else made is not written in: it may hold links. */

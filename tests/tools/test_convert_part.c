@@ -256,6 +256,68 @@ TEST(parts_that_have_not_all_records)
     expect_success(shell("rm -rf .r.part* a.csv"));
 }
 
+/* Parts before and behind a change of an input have records of two states, some lost and some twice. */
+TEST(an_input_changes_between_parts)
+{
+    static const struct {
+        const char *arguments, *change;
+        bool is_refused;
+    } cases[] = {
+        { "csv '{files: c.csv, features: {x: a}}'", "sed -i s/100/666/ c.csv", true },
+        { "csv '{files: c.csv, features: {x: a}}'", "cp c.csv d && mv d c.csv", false },
+        { "npy a.npy", "printf x | dd bs=1 seek=207 conv=notrunc of=a.npy 2>/dev/null", true },
+        { "idx '{images: i.idx, labels: " SOURCE_DIR "/tests/golden/arrays/labels-idx1-ubyte}'",
+          "printf x | dd bs=1 seek=20 conv=notrunc of=i.idx 2>/dev/null", true },
+        { "tfrecord a.tfrecord b.tfrecord",
+          "printf x | dd bs=1 seek=300 conv=notrunc of=a.tfrecord 2>/dev/null", true },
+        { "tfrecord a.tfrecord b.tfrecord", "touch a.tfrecord", false },
+        { "images some", "printf x >>some/circle/circle-0000004.jpg", true },
+        { "images some", "touch some/circle/circle-0000004.jpg", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const shards = strchr("cni", *cases[i].arguments) ? "--shards 2" : "";
+        expect_success(
+            shell("(echo a; seq 100 199) >c.csv; cp " SOURCE_DIR
+                  "/tests/golden/arrays/be_f8.npy a.npy; cp " SOURCE_DIR
+                  "/tests/golden/arrays/images-idx3-ubyte i.idx; cp new-00000-of-00009.tfrecord "
+                  "a.tfrecord; cp "
+                  "new-00001-of-00009.tfrecord b.tfrecord; $L synth some --n 6 --size 8 --classes "
+                  "2 -q; $L convert %s -o w %s -q --part 1/2",
+                  cases[i].arguments, shards));
+        expect_success(shell("%s; $L convert %s -o w %s -q --part 2/2", cases[i].change,
+                             cases[i].arguments, shards));
+        if (cases[i].is_refused)
+            expect_failure(shell("$L convert finish -o w"), 1,
+                           "w: part 2/2 was made from other files or after they changed");
+        else
+            expect_success(shell("$L convert finish -o w"));
+        assert_int_equal(count_files("w-*.tfrecord"), cases[i].is_refused ? 0 : 2);
+        expect_success(shell("rm -rf w-* .w.* some [abci].*"));
+    }
+}
+
+/* It is read, too. */
+TEST(a_manifest_is_an_input)
+{
+    static const char *const arguments[] = {
+        "tfrecord mix-manifest.json",
+        "tfrecord mix-manifest.json --shards 4 --part 1/2",
+        "config mix.yaml",
+        "config mix.yaml --shards 4 --part 1/2",
+    };
+    expect_success(shell("cp new-manifest.json mix-manifest.json && echo 'source: {tfrecord: "
+                         "{files: mix-manifest.json, features: {image/class/label: {}}}}' "
+                         ">mix.yaml"));
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        expect_failure(shell("$L convert %s -o mix -q", arguments[i]), 2,
+                       "mix-manifest.json is an input and would be overwritten");
+        expect_success(shell("cmp new-manifest.json mix-manifest.json && $L convert %s -o other "
+                             "-q && rm -rf other-* .other.*",
+                             arguments[i]));
+    }
+    expect_success(shell("rm mix*"));
+}
+
 /* Files that have no records of a part are not read: damage in them is told to another part. */
 TEST(a_part_reads_what_it_writes)
 {
@@ -521,7 +583,7 @@ TEST(a_part_is_run_before_finish_goes_on)
             const bool waits = shell("test -e .x.part/parts -a ! -e .x.part/unfinished") == 0;
             const int ran = run_part(part, (call + part) % 3);
             if (waits)
-                expect_failure(ran, 1, "`leat convert finish -o x` goes on");
+                expect_failure(ran, 1, "`leat convert finish -o x` gives them their names");
             n_refused += waits;
             if (shell(FINISH) != 0)
                 assert_true(strstr(err, "no complete files wait") || strstr(err, "other files") ||
@@ -551,7 +613,7 @@ TEST(a_part_is_lost_before_finish_goes_on)
             assert_int_equal(run_part(2, 1), 0); /* of other data */
             expect_failure(shell(FINISH), 1, "x: part 2/3 was lost");
             expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/3"), 1,
-                           "then run this part again");
+                           "then run this again");
         }
         expect_success(shell("ls .x.part/old | wc -l"));
         assert_int_equal(atoi(out), N_SHARDS + 2); /* nothing is lost */
@@ -563,7 +625,8 @@ TEST(a_part_is_lost_before_finish_goes_on)
     }
     assert_int_not_equal(kill_finish(20), 0);
     expect_failure(shell("flock .x.part-2-of-3/lock " FINISH), 1, "another leat is writing files");
-    expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/2"), 1, "goes on");
+    expect_failure(shell("$L convert images images -o x " OPTIONS " --part 1/2"), 1,
+                   "files of an earlier conversion wait in .x.part");
     expect_success(shell(FINISH));
     expect_set("new");
 }

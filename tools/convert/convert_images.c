@@ -4,9 +4,12 @@
  * what surrounds them: order, label map, lock, final names, report. */
 #include "convert.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "file_set.h"
@@ -21,23 +24,35 @@
 
 /* --- what was left out, and which classes are empty --------------------------------------------- */
 
-/* Classes without an image in the result; *first: the first of them, where there are any. */
-static size_t left_out_classes(const leat_scan *scan, const leat_shards_result *result,
-                               size_t *first)
+/* Everything of one run. */
+struct convert {
+    const leat_convert *o;
+    leat_scan scan;
+    uint64_t digest; /* of what all bytes depend on; of the files names and sizes */
+    leat_shards_result result;
+    size_t n_empty, first_empty; /* classes without an image in the result */
+    char *labels;                /* name of the label map; NULL: none */
+    leat_file_set set;
+    double seconds;
+};
+
+static int count_empty(struct convert *c, leat_error *err)
 {
-    size_t n_empty = 0;
-    size_t *const n = scan->n_classes ? calloc(scan->n_classes, sizeof *n) : NULL;
-    for (size_t i = 0; n && i < scan->n_files; i++)
+    const leat_scan *const scan = &c->scan;
+    size_t *const n = calloc(scan->n_classes + 1, sizeof *n);
+    if (!n)
+        return leat_files_no_memory(err);
+    for (size_t i = 0; scan->n_classes && i < scan->n_files; i++)
         n[leat_scan_class(scan, i)]++;
-    for (size_t i = 0; n && i < result->n_skipped; i++)
-        n[leat_scan_class(scan, result->skipped[i].position)]--;
-    for (size_t i = scan->n_classes; n && i-- > 0;)
+    for (size_t i = 0; scan->n_classes && i < c->result.n_skipped; i++)
+        n[leat_scan_class(scan, c->result.skipped[i].position)]--;
+    for (size_t i = scan->n_classes; i-- > 0;)
         if (n[i] == 0) {
-            n_empty++;
-            *first = i;
+            c->n_empty++;
+            c->first_empty = i;
         }
     free(n);
-    return n_empty;
+    return LEAT_OK;
 }
 
 /* What only lists have. */
@@ -58,11 +73,12 @@ static void print_list(const leat_file_list *given)
 }
 
 /* Says on standard error what was left out, and which classes are empty. */
-static void left_out_print(const leat_scan *scan, const leat_shards_result *result)
+static void left_out_print(const struct convert *c)
 {
+    const leat_scan *const scan = &c->scan;
+    const leat_shards_result *const result = &c->result;
     const char *const folder = scan->root;
-    size_t first = 0;
-    const size_t n_empty = left_out_classes(scan, result, &first);
+    const size_t n_empty = c->n_empty, first = c->first_empty;
     char place[512];
     if (scan->given)
         print_list(scan->given);
@@ -85,17 +101,6 @@ static void left_out_print(const leat_scan *scan, const leat_shards_result *resu
                 scan->n_classes, n_empty == 1 ? "has" : "have", n_empty == 1 ? "" : "the first is ",
                 leat_terminal_name(scan->classes[first]), first);
 }
-
-/* Everything of one run. */
-struct convert {
-    const leat_convert *o;
-    leat_scan scan;
-    uint64_t digest; /* of what all bytes depend on, except the contents of the files */
-    leat_shards_result result;
-    char *labels; /* name of the label map; NULL: none */
-    leat_file_set set;
-    double seconds;
-};
 
 /* Fisher–Yates: every order is equally likely. */
 static int shuffle(leat_scan *scan, uint64_t seed, leat_error *err)
@@ -132,18 +137,25 @@ static int make_digest(struct convert *c, leat_error *err)
     XXH3_state_t *const state = XXH3_createState();
     if (!state)
         return leat_files_no_memory(err);
+    const int folder = o->part.of ? open(c->scan.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     XXH3_64bits_reset(state);
     add_bytes(state, version, strlen(version));
     add_bytes(state, numbers, sizeof numbers);
     for (size_t i = 0; i < c->scan.n_files; i++) {
         const leat_image_label label = leat_scan_label(&c->scan, i);
         const char *const path = c->scan.files[i].path, *const text = label.text;
+        struct stat status = { 0 };
+        if (folder >= 0)
+            fstatat(folder, path, &status, 0);
         add_bytes(state, path, strlen(path));
+        add_bytes(state, &status.st_size, sizeof status.st_size);
         add_bytes(state, label.ints, label.ints ? label.n * sizeof *label.ints : 0);
         add_bytes(state, label.floats, label.floats ? label.n * sizeof *label.floats : 0);
         add_bytes(state, &label.place, sizeof label.place);
         add_bytes(state, text, text ? strlen(text) : 0);
     }
+    if (folder >= 0)
+        close(folder);
     c->digest = XXH3_64bits_digest(state);
     XXH3_freeState(state);
     return LEAT_OK;
@@ -158,6 +170,8 @@ static int write_all(struct convert *c, leat_error *err)
                                         c->scan.n_classes, &c->labels, err);
     if (rc == LEAT_OK)
         rc = leat_shards_write(c->o, &c->scan, &c->set, &progress, &c->result, err);
+    if (rc == LEAT_OK)
+        rc = count_empty(c, err);
     leat_progress_fini(&progress);
     const leat_convert_part_about about = { .part = c->o->part,
                                             .n_shards = c->o->n_shards,
@@ -207,7 +221,6 @@ static void add_jpeg(json_t *report, const struct convert *c)
 static int write_json(const struct convert *c, leat_error *err)
 {
     json_t *json = leat_json_open("convert");
-    size_t first;
     leat_json_text(json, "folder", c->o->inputs[0]);
     leat_json_int(json, "images", (int64_t)c->result.images);
     leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
@@ -223,7 +236,7 @@ static int write_json(const struct convert *c, leat_error *err)
     for (size_t i = 0; i < c->result.n_skipped; i++)
         leat_json_append(skipped, c->result.skipped[i].text);
     leat_json_int(json, "outside", (int64_t)c->scan.outside.n);
-    leat_json_int(json, "empty_classes", (int64_t)left_out_classes(&c->scan, &c->result, &first));
+    leat_json_int(json, "empty_classes", (int64_t)c->n_empty);
     if (c->o->restart_mcus)
         add_jpeg(json, c);
     return leat_json_write(json, c->o->json, err);
@@ -270,7 +283,7 @@ int leat_convert_images_run(const leat_convert *o, leat_error *err)
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;
-    left_out_print(&c.scan, &c.result);
+    left_out_print(&c);
     if (!leat_json_to_stdout(o->json))
         print_summary(&c);
     rc = write_json(&c, err);

@@ -203,33 +203,44 @@ int leat_convert_part_check_all(const char *prefix, const leat_convert_part_abou
     return LEAT_OK;
 }
 
-/* Whether files wait for names: the manifest is the first to get its own, and the marker goes when all have them. */
+static bool is_in(const char *folder, const char *name, const char *end)
+{
+    char *const path = leat_files_text("%s/%s%s", folder, name, end);
+    const bool found = path && access(path, F_OK) == 0;
+    free(path);
+    return found;
+}
+
+/* Whether complete files wait for names: the manifest is the first to get its own, and the marker goes when all have
+ * them. */
 static bool lacks_names(const char *prefix, const char *folder)
 {
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
-    char *const manifest =
-        leat_files_text("%s/%s-manifest.json", folder, leat_files_base_name(prefix));
-    const bool lacks = marker && manifest && (!access(marker, F_OK) || !access(manifest, F_OK));
+    const bool renames = marker && access(marker, F_OK) == 0 && is_in(folder, "old", "");
     free(marker);
-    free(manifest);
-    return lacks;
+    return !is_in(folder, "unfinished", "") &&
+           (renames || is_in(folder, leat_files_base_name(prefix), "-manifest.json"));
 }
 
 int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err)
 {
     leat_convert_part_about whole;
     char *const folder = leat_files_hidden(prefix, ".part");
-    const bool begun = folder && leat_convert_part_read(folder, "parts", &whole);
-    const bool lost = begun && part.of == whole.part.of && lacks_names(prefix, folder) &&
-                      !is_one_of(prefix, part.number, &whole);
+    if (!folder)
+        return leat_files_no_memory(err);
+    const bool begun = leat_convert_part_read(folder, "parts", &whole);
+    const bool waits = lacks_names(prefix, folder), is_whole = !is_in(folder, "old", "");
+    const bool lost =
+        begun && part.of == whole.part.of && waits && !is_one_of(prefix, part.number, &whole);
+    const int rc =
+        lost || !(waits || (begun && part.of))
+            ? LEAT_OK
+            : leat_fail(err, LEAT_E_DATA,
+                        "%s: complete files of an earlier conversion wait in %s: `leat convert "
+                        "finish -o %s` gives them their names, then run this again%s",
+                        prefix, folder, prefix, is_whole ? "; or remove that folder" : "");
     free(folder);
-    return !begun || lost
-               ? LEAT_OK
-               : leat_fail(err, LEAT_E_DATA,
-                           "%s: `leat convert finish` was stopped while it gave the files of %d "
-                           "parts their names: `leat convert finish -o %s` goes on; then run this "
-                           "part again",
-                           prefix, (int)whole.part.of, prefix);
+    return rc;
 }
 
 /* Reads all descriptions; the sum of records is that of the whole. */
@@ -249,13 +260,14 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
         if (!whole->n_shards)
             *whole = one;
         else if (one.digest != whole->digest || one.n_shards != whole->n_shards)
-            return leat_fail(
-                err, LEAT_E_DATA,
-                "%s: part %d/%d was made from other files, with other options or by another "
-                "version of leat (%" PRIu64 " files, %d shards) than part %d/%d (%" PRIu64
-                " files, %d shards): run one of them again",
-                prefix, (int)i, (int)of, one.n_files, (int)one.n_shards, (int)whole->part.number,
-                (int)of, whole->n_files, (int)whole->n_shards);
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: part %d/%d was made from other files or after they changed, with "
+                             "other options or by another version of leat (%" PRIu64
+                             " files, %d shards) than part %d/%d (%" PRIu64
+                             " files, %d shards): run one of them again",
+                             prefix, (int)i, (int)of, one.n_files, (int)one.n_shards,
+                             (int)whole->part.number, (int)of, whole->n_files,
+                             (int)whole->n_shards);
         else
             whole->records += one.records;
     }

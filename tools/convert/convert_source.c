@@ -11,6 +11,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
+#include "formats/manifest.h"
 #include "formats/pattern.h"
 #include "host.h"
 #include "leat/api.h"
@@ -25,7 +26,8 @@ struct job {
     const leat_convert *c;
     leat_plan *plan;
     leat_loader *loader;
-    uint64_t stamp; /* of the files when they were opened */
+    uint64_t stamp;   /* of the files when they were opened */
+    uint64_t samples; /* of their contents, for parts */
     leat_example_builder *builder;
     int64_t *numbers; /* int32 and uint8 values of one record; the builder borrows them */
     leat_progress progress;
@@ -121,6 +123,8 @@ static void find_files(const leat_config *config, const char *path, leat_paths *
         if (leat_config_get(config, at, text, sizeof text, NULL) < 0)
             break;
         leat_paths_add(files, text, false, NULL);
+        if (leat_manifest_is(text)) /* what it lists is added, and it is read itself */
+            leat_paths_append(files, text, NULL);
     }
 }
 
@@ -157,6 +161,7 @@ static int check_apart(struct job *job, const leat_config *config, leat_error *e
     const int rc =
         leat_shard_names_check_apart(job->c, (const char *const *)files.items, files.n, err);
     job->shards.about.n_files = files.n;
+    job->samples = job->c->part.of ? leat_paths_sample(&files) : 0;
     leat_paths_close(&files);
     return rc;
 }
@@ -346,8 +351,9 @@ static int convert(struct job *job, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
                          job->c->n_shards, (unsigned long long)job->shards.about.total);
     int rc = leat_convert_part_check(job->c, err);
+    const uint64_t source[] = { leat_plan_get_info(job->plan)->digest, job->samples };
     job->shards.about.digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()),
-                                                    leat_plan_get_info(job->plan)->digest);
+                                                    XXH3_64bits(source, sizeof source));
     if (rc < 0 || (rc = open_numbers(job, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = write_all(job, err)) < 0 || (rc = leat_record_shards_end(&job->shards, err)) < 0 ||

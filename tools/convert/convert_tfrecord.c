@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "file_set.h"
@@ -118,14 +117,11 @@ static uint64_t digest_files(const struct job *job)
 {
     uint64_t digest = XXH3_64bits_withSeed(leat_version(), strlen(leat_version()), job->each);
     for (size_t i = 0; i < job->files.n; i++) {
-        struct stat status = { .st_size = 0 };
         const char *const path = job->files.items[i];
-        stat(path, &status);
-        const uint64_t size = (uint64_t)status.st_size;
         digest = XXH3_64bits_withSeed(path, strlen(path), digest);
-        digest = XXH3_64bits_withSeed(&size, sizeof size, digest);
     }
-    return digest;
+    const uint64_t samples = job->how.part.of ? leat_paths_sample(&job->files) : 0;
+    return XXH3_64bits_withSeed(&samples, sizeof samples, digest);
 }
 
 static uint64_t stamp_files(const struct job *job)
@@ -176,12 +172,14 @@ static int convert(struct job *job, leat_error *err)
         return rc;
     if (job->each)
         job->how.n_shards = (int32_t)job->files.n;
+    const uint64_t before = stamp_files(job);
     job->shards.about.digest = digest_files(job);
     job->shards.about.n_files = job->files.n;
-    const uint64_t before = stamp_files(job);
     if ((rc = leat_convert_part_check(&job->how, err)) < 0 ||
         (rc = leat_shard_names_check_apart(&job->how, (const char *const *)job->files.items,
                                            job->files.n, err)) < 0 ||
+        (rc = leat_shard_names_check_apart(&job->how, job->how.inputs, /* manifests */
+                                           (size_t)job->how.n_inputs, err)) < 0 ||
         (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = label(job, err)) < 0 ||
         (rc = job->each ? write_each(job, err) : write_shared(job, err)) < 0 ||
         (rc = leat_record_shards_end(&job->shards, err)) < 0 ||

@@ -24,7 +24,7 @@ enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
 static const char marker_text[] =
     "leat is renaming the files of this set. If no leat is running, it was stopped before the "
     "end:\n"
-    "`leat convert finish -o PREFIX` goes on, or run the conversion again.\n";
+    "`leat convert finish -o PREFIX` goes on.\n";
 
 static const char labels_end[] = "-labels.txt";
 
@@ -127,16 +127,64 @@ int leat_file_set_fail_canceled(leat_error *err)
 
 /* --- the folder and its lock --------------------------------------------------------------------- */
 
-/* A folder that another user made could hold links of theirs. */
+/* Whether leat makes files of this name in the folder: of the set, of the folder itself, or until a file is complete
+ * (formats/atomic_file.h). */
+static bool is_our_name(const leat_file_set *set, const char *name)
+{
+    static const char *const names[] = { ".",   "..",    "lock",  "unfinished",
+                                         "old", "parts", "about", "manifest" };
+    const char *const base = leat_files_base_name(set->prefix);
+    const size_t n = strlen(base);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return (!strncmp(name, base, n) && name[n] == '-') ||
+           (*name == '.' && leat_files_ends_with(name, ".tmp"));
+}
+
+static int check_names(const leat_file_set *set, const char *path, leat_error *err)
+{
+    const struct dirent *entry;
+    DIR *const folder = opendir(path);
+    int rc = LEAT_OK;
+    while (folder && rc == LEAT_OK && (entry = readdir(folder)))
+        if (!is_our_name(set, entry->d_name))
+            rc = leat_fail(err, LEAT_E_ARGUMENT,
+                           "%s/%s is no file of leat convert: move it away, or choose another "
+                           "PREFIX",
+                           path, entry->d_name);
+    if (folder)
+        closedir(folder);
+    return rc;
+}
+
+/* The mark is replaced and removed. */
+static int check_marker(const char *prefix, leat_error *err)
+{
+    static const leat_output_kind kind = { "a mark of leat convert", "leat is renaming", 0 };
+    char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
+    int rc = marker ? LEAT_OK : leat_files_no_memory(err);
+    if (marker && !leat_output_kind_may_replace(marker, &kind))
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: exists and is not %s: move it away, or choose another PREFIX", marker,
+                       kind.what);
+    free(marker);
+    return rc;
+}
+
+/* A folder that another user made could hold links of theirs; and files of the user in it would be lost. */
 static int check_own(const leat_file_set *set, leat_error *err)
 {
     struct stat status;
-    if (lstat(set->folder, &status) < 0 || (S_ISDIR(status.st_mode) && status.st_uid == geteuid()))
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO,
-                     "%s: %s is not a folder of this user: another user is writing files of this "
-                     "PREFIX, or has stopped; remove it or choose another PREFIX",
-                     set->prefix, set->folder);
+    if (lstat(set->folder, &status) == 0 &&
+        (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()))
+        return leat_fail(
+            err, LEAT_E_IO,
+            "%s: %s is not a folder of this user: another user is writing files of this "
+            "PREFIX, or has stopped; remove it or choose another PREFIX",
+            set->prefix, set->folder);
+    const int rc = check_names(set, set->folder, err);
+    return rc < 0 ? rc : check_names(set, set->old, err);
 }
 
 /* The process that held the lock before may have removed the file after open() and before flock(). */
@@ -243,8 +291,8 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
     return rc;
 }
 
-/* Deletes the files of a folder except the lock and the sign that it is unfinished. False: one is left; errno. */
-static bool empty_folder(const char *path)
+/* Deletes our files in a folder except the lock and the sign that it is unfinished. False: one is left; errno. */
+static bool empty_folder(const leat_file_set *set, const char *path)
 {
     const struct dirent *entry;
     int error = 0;
@@ -254,7 +302,7 @@ static bool empty_folder(const char *path)
     for (errno = 0; (entry = readdir(folder)); errno = 0) {
         const char *const name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lock") ||
-            !strcmp(name, "unfinished"))
+            !strcmp(name, "unfinished") || !is_our_name(set, name))
             continue;
         char *const file = leat_files_text("%s/%s", path, name);
         if (!file || unlink(file) < 0)
@@ -270,8 +318,8 @@ static bool empty_folder(const char *path)
 /* Also deletes the old files. False: something is left; errno. */
 static bool empty_all(const leat_file_set *set)
 {
-    return empty_folder(set->old) && (rmdir(set->old) == 0 || errno == ENOENT) &&
-           empty_folder(set->folder);
+    return empty_folder(set, set->old) && (rmdir(set->old) == 0 || errno == ENOENT) &&
+           empty_folder(set, set->folder);
 }
 
 /* The sign comes first: a part that is half emptied is not complete. */
@@ -457,6 +505,9 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err)
 
 static int begin_names(const leat_file_set *set, const char *marker, leat_error *err)
 {
+    const int rc = check_marker(set->prefix, err);
+    if (rc < 0)
+        return rc;
     if (mkdir(set->old, 0700) < 0 && errno != EEXIST)
         return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", set->old,
                          strerror(errno));
@@ -542,22 +593,41 @@ int leat_file_set_commit(leat_file_set *set, leat_error *err)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
+static int lock_whole(leat_file_set *set, const char *prefix, leat_error *err)
+{
+    return lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
+}
+
+/* Files of an earlier run, if any, are complete where there is no sign. */
+static int go_on(leat_file_set *set, leat_error *err)
+{
+    return exists(set->sign) ? LEAT_OK : leat_file_set_commit(set, err);
+}
+
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err)
 {
-    int rc;
-    if (part.of) {
-        /* Before it is locked, too: a lock makes a folder that is missing. While it is held no `finish` begins. */
-        if ((rc = leat_convert_part_check_free(prefix, part, err)) < 0 ||
-            (rc = lock_part(set, prefix, part.number, part.of, err)) < 0)
-            return rc;
+    int rc = check_marker(prefix, err);
+    /* A part before it is locked, too: a lock makes a folder that is missing. While it is held no `finish` begins. */
+    if (rc == LEAT_OK && part.of)
         rc = leat_convert_part_check_free(prefix, part, err);
-        set->is_kept = rc < 0;
-    } else {
-        rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
-        if (rc == LEAT_OK && !exists(set->sign)) /* files of an earlier run, if any, are complete */
-            rc = leat_file_set_commit(set, err);
-    }
+    if (rc < 0)
+        return rc;
+    rc = part.of ? lock_part(set, prefix, part.number, part.of, err) : lock_whole(set, prefix, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_convert_part_check_free(prefix, part, err);
+    if (rc == LEAT_OK && !part.of) /* only old files are left, if any */
+        rc = go_on(set, err);
+    set->is_kept = rc < 0;
+    return rc < 0 ? rc : begin(set, err);
+}
+
+int leat_file_set_open_finish(leat_file_set *set, const char *prefix, leat_error *err)
+{
+    int rc = lock_whole(set, prefix, err);
+    if (rc == LEAT_OK)
+        rc = go_on(set, err);
     return rc < 0 ? rc : begin(set, err);
 }
 

@@ -2,7 +2,7 @@
  *
  * file_set.h: the files PREFIX-… of one conversion, which get their names together. `leat convert` calls it. After any
  * failure or kill the names hold the whole old set, or the whole new set, or PREFIX.incomplete marks them
- * (formats/shard_set.h); and new files that were all complete are kept, and leat_file_set_open() names them later.
+ * (formats/shard_set.h); and new files that were all complete are kept, and leat_file_set_open_finish() names them later.
  *
  * Files are written in a folder .NAME.part beside PREFIX, which only this user may enter: nobody else can plant a
  * link there. flock() of a file in it keeps a second writer out. Its states:
@@ -52,20 +52,22 @@ struct leat_file_set {
     leat_file_set *parts; /* whose files get names together; locked */
     int32_t n_parts;
     bool is_kept;     /* the files are complete, and close() leaves them */
-    bool is_finished; /* open() gave the files of an earlier run their names */
+    bool is_finished; /* open_finish() gave the files of an earlier run their names */
 };
 
-/* Takes the lock without waiting. The folder of PREFIX must exist. If an earlier run left complete files, they get
- * their names first. With a part, files of an earlier run of it are deleted, complete or not; but while the files of
- * all parts get their names, it is refused.
+/* Takes the lock without waiting. The folder of PREFIX must exist. Refused while complete files of an earlier run wait
+ * for their names (leat_convert_part_check_free()). With a part, files of an earlier run of it are deleted, complete or
+ * not.
  *
  * set      all zero; leat_file_set_close() it, also after an error
  * prefix   borrowed until close
- * returns  LEAT_OK; LEAT_E_IO: another process or user has the folder, or it cannot be made; LEAT_E_DATA: the files
- *          of an earlier run belong to a set of another size than the files there, or some of its parts are lost, or
- *          all wait for their names; LEAT_E_NOMEM */
+ * returns  LEAT_OK; LEAT_E_IO: another process or user has the folder, or it cannot be made; LEAT_E_DATA: files wait;
+ *          LEAT_E_NOMEM */
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,
                        leat_error *err);
+/* The same for `finish`: files that wait get their names. LEAT_E_DATA: they belong to a set of another size than the
+ * files there, or some parts are lost. */
+int leat_file_set_open_finish(leat_file_set *set, const char *prefix, leat_error *err);
 
 /* leat_pattern_list() of a pattern behind a path that is none. */
 int leat_file_set_glob(const char *path, const char *pattern, glob_t *out, leat_error *err);
@@ -153,7 +155,7 @@ void leat_convert_part_print(const leat_convert *how);
 typedef struct leat_convert_part_about {
     leat_convert_part part;
     int32_t n_shards;
-    uint64_t digest; /* of the list of files, their order and the options */
+    uint64_t digest; /* of the list of files, their order, sizes or samples, and the options */
     uint64_t n_files, n_classes;
     uint64_t records; /* of this part */
     uint64_t total;   /* of all parts; 0: known only when they are there */
@@ -171,8 +173,8 @@ bool leat_convert_part_read(const char *folder, const char *name, leat_convert_p
  * LEAT_E_DATA. */
 int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
                                 leat_error *err);
-/* Refuses to write a part while the files of all parts wait for their names, unless those of this one are lost.
- * Returns LEAT_OK or LEAT_E_DATA. */
+/* Refuses to write while complete files, also of all parts, wait for their names; but not a part of them that is lost.
+ * Returns LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
 int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err);
 
 /* Gives the files of all parts of PREFIX their names, with a manifest of all.

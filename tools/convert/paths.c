@@ -2,6 +2,7 @@
 #include "paths.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <xxhash.h>
 
 #include "files.h"
+#include "formats/format.h"
 #include "formats/grow.h"
 #include "formats/manifest.h"
 #include "formats/pattern.h"
@@ -132,6 +134,28 @@ uint64_t leat_paths_stamp(int folder, const char *path)
     const uint64_t facts[] = { (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
                                (uint64_t)status.st_mtim.tv_nsec };
     return XXH3_64bits(facts, sizeof facts) | 1;
+}
+
+uint64_t leat_paths_sample(const leat_paths *paths)
+{
+    enum { BLOCK = 16384 };
+    uint8_t block[BLOCK];
+    uint64_t digest = 0;
+    for (size_t i = 0; i < paths->n; i++) {
+        struct stat status = { 0 };
+        const int file = open(paths->items[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        const bool is_file = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+        const int64_t size = is_file ? (int64_t)status.st_size : 0;
+        digest = XXH3_64bits_withSeed(&size, sizeof size, digest);
+        for (int k = 0; size && k < (size > BLOCK ? 3 : 1); k++) {
+            const int64_t at = size > BLOCK ? (size - BLOCK) * k / 2 : 0;
+            const ssize_t n = leat_format_pread(file, block, BLOCK, (uint64_t)at);
+            digest = XXH3_64bits_withSeed(block, n > 0 ? (size_t)n : 0, digest);
+        }
+        if (file >= 0)
+            close(file);
+    }
+    return digest;
 }
 
 int leat_paths_once(leat_paths *paths, leat_error *err)

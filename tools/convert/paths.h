@@ -30,6 +30,8 @@ int leat_paths_check(const leat_paths *paths, leat_error *err);
  * it is another one, is not always the same over FUSE. It is odd, or 0: the file cannot be found. folder: which the path
  * starts from, or AT_FDCWD */
 uint64_t leat_paths_stamp(int folder, const char *path);
+/* A digest of the sizes of these files and of their first, middle and last 16 KiB: the same for copies on other machines. */
+uint64_t leat_paths_sample(const leat_paths *paths);
 /* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
 int leat_paths_once(leat_paths *paths, leat_error *err);
 /* Adds one as it is. */

@@ -55,14 +55,14 @@ int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t 
     leat_format_error why;
     if (leat_manifest_digest_file(path, &shard.bytes, &shard.digest, &why) < 0)
         return leat_files_fail(err, &why);
-    char *const real = real_path(path), *const beside = real_path(at);
+    char *const real = real_path(path), *const beside = real ? real_path(at) : NULL;
     int rc;
     if (real && beside) {
         const size_t n = (size_t)(leat_files_base_name(beside) - beside);
         shard.file = !strncmp(real, beside, n) ? real + n : real;
         rc = leat_set_manifest_add(m, &shard, err);
     } else {
-        rc = leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno));
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", real ? at : path, strerror(errno));
     }
     free(real);
     free(beside);
