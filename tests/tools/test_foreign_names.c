@@ -103,7 +103,8 @@ TEST(names_of_bytes_are_told_apart)
 {
     expect_success(shell("mkdir -p b/\"$(printf '\\377a')\" b/\"$(printf '\\376a')\" && "
                          "for d in b/*; do cp set/blue/* \"$d\"; done && "
-                         "$L eval x.yaml --section train --weights x.st --json --set "
+                         "$L train x.yaml -q --save b.st --set 'source={images: b}' >train.txt && "
+                         "$L eval x.yaml --section train --weights b.st --json --set "
                          "'source={images: b}'"));
     json_t *const json = parse_out(), *const list = json_object_get(json, "classes");
     for (size_t i = 0; i < 2; i++)
