@@ -33,7 +33,7 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
                              .n_valid = rows->n_valid,
                              .updates = net->updates,
                              .rows_before = how->rows_before };
-    leat_net_kinds_put_update(net, &options);
+    leat_net_put_optimizer(net, &options);
     step.left[0] =
         1 - power((double)options.beta1, net->updates + 1); /* 1 where there is no beta */
     step.left[1] = 1 - power((double)options.beta2, net->updates + 1);

@@ -2,7 +2,7 @@
  *
  * net_cuda.h: internals of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
- * make; net_update.c adds the calls after the backward pass; net_kinds.c says what runs here; net_graph.c
+ * make; net_update.c adds the calls after the backward pass; net_loss_optimizer.c says what runs here; net_graph.c
  * records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
@@ -174,13 +174,13 @@ static inline int leat_net_use(leat_net *net, leat_error *err)
     return leat_gpu_check(net->gpu, cudaSetDevice(net->gpu->number), "choosing the device", err);
 }
 
-/* --- net_kinds.c ------------------------------------------------------------------------------- */
+/* --- net_loss_optimizer.c ---------------------------------------------------------------------- */
 
 /* Sets loss and optimizer of the net, or says what does not run on a GPU. */
-int leat_net_kinds_find(leat_net *net, leat_error *err);
+int leat_net_find_loss_optimizer(leat_net *net, leat_error *err);
 /* Put the loss, and the options of loss and optimiser, where kernels read them. */
-void leat_net_kinds_put_loss(const leat_net *net, leat_train_args *to);
-void leat_net_kinds_put_update(const leat_net *net, leat_train_update_args *to);
+void leat_net_put_loss(const leat_net *net, leat_train_args *to);
+void leat_net_put_optimizer(const leat_net *net, leat_train_update_args *to);
 
 /* --- net_memory.c ------------------------------------------------------------------------------ */
 

@@ -261,7 +261,7 @@ static int make_loss(const leat_net_maker *m)
     a->sums = m->net->sums;
     a->class_weights = m->net->class_weights;
     a->weights = m->net->weights;
-    leat_net_kinds_put_loss(m->net, a);
+    leat_net_put_loss(m->net, a);
     a->channels = (int32_t)logits->n;
     a->row_n = logits->n;
     c->blocks[0] = (unsigned)((a->rows + LEAT_LOSS_ROWS - 1) / LEAT_LOSS_ROWS);

@@ -355,7 +355,7 @@ int leat_net_open_all(leat_net *net, leat_error *err)
     const leat_gpu_lib_options options = { .device = net->gpu->number,
                                            .measure = net->model->measure_plans,
                                            .cache_path = net->model->plan_cache };
-    int rc = leat_net_kinds_find(net, err);
+    int rc = leat_net_find_loss_optimizer(net, err);
     if (rc < 0 || (rc = leat_net_use(net, err)) < 0 ||
         (rc = leat_gpu_stream_open(&net->gpu->base, &net->own, err)) < 0 ||
         (rc = find_kernels(net, err)) < 0 || (rc = open_tensors(net, err)) < 0)

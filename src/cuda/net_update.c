@@ -154,7 +154,7 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 static leat_net_call update_call(const leat_net *net)
 {
     leat_net_call c = ranged(net, LEAT_NET_update, &net->update_ranges);
-    leat_net_kinds_put_update(net, &c.args.update);
+    leat_net_put_optimizer(net, &c.args.update);
     return c;
 }
 

@@ -45,7 +45,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-/* Draws all tries even if the first fits, because the number of draws must not depend on values. */
+/* Draws all tries even if the first fits: what is drawn next does not depend on which one did. */
 static leat_image_box draw_size(const crop_options *o, leat_rng *rng, double height, double width)
 {
     const double log_low = log((double)o->ratio.values[0]);

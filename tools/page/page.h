@@ -137,7 +137,8 @@ typedef struct leat_page_kind {
     void (*section)(leat_page *page, const json_t *json);
 } leat_page_kind;
 
-/* X(name, needs) */
+/* X(name, needs). Files: page_doctor.c, page_compare.c, page_experiment.c; page_choices.c has tune, whatif and crossover,
+ * page_runs.c train, watch and bench. */
 #define LEAT_PAGE_KIND_LIST(X)                                                                     \
     X(doctor, "verdict")                                                                           \
     X(compare, "arms")                                                                             \

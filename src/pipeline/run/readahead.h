@@ -49,7 +49,7 @@ typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
     bool by_threads; /* it reads in threads: records are files of their own [const after open] */
     leat_read_task *tasks; /* ring of LEAT_TASKS [const after open] */
-    uint64_t bytes;        /* of read memory [const after open] */
+    uint64_t bytes;        /* of read memory, as budget_reading.c has it [const after open] */
 
     /* The rings. Positions are counted without wrapping. [engine lock] */
     uint64_t head, tail;         /* tasks published, tasks freed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; upload.c
- * and batch.c free them. Invariant: batches get slots strictly in batch order. So a late batch
+ * slot.c: host memory of batches, and its states. sched.c claims slots, batch_ops.c finds them FULL, loader.c and upload.c
+ * take them, batch.c and upload.c free them. Invariant: batches get slots strictly in batch order. So a late batch
  * never holds the slot that an earlier one needs, and the batch that the consumer waits for
  * always gets one.
  *

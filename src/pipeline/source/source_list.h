@@ -2,7 +2,8 @@
  *
  * source_list.h: every source that a config can name, one line each. X(name) stands for
  * `leat_source_<name>` in `source_<name>.c`. Config, help, reference and tests loop over this list, so
- * that a new source means one file and one line. */
+ * that a new source means one file and one line. source_rows.c, source_compressed.c and source_notes.c are shared by
+ * sources. */
 #ifndef LEAT_SOURCE_LIST_H
 #define LEAT_SOURCE_LIST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_kinds.c: the losses and optimisers that run on the device, and what their kernels read of the options. An option
+ * net_loss_optimizer.c: the losses and optimisers that run on the device, and what their kernels read of the options. An option
  * that has no mark LEAT_OPTION_ON_GPU is refused at open. */
 #include <string.h>
 
@@ -91,7 +91,7 @@ static int find(const known *list, const char *what, const leat_kind *kind, int3
     return LEAT_OK;
 }
 
-int leat_net_kinds_find(leat_net *net, leat_error *err)
+int leat_net_find_loss_optimizer(leat_net *net, leat_error *err)
 {
     const int rc = find(losses, "loss", &net->model->loss->kind, &net->loss, err);
     return rc < 0
@@ -99,7 +99,7 @@ int leat_net_kinds_find(leat_net *net, leat_error *err)
                : find(optimizers, "optimizer", &net->model->optimizer->kind, &net->optimizer, err);
 }
 
-void leat_net_kinds_put_loss(const leat_net *net, leat_train_args *to)
+void leat_net_put_loss(const leat_net *net, leat_train_args *to)
 {
     const known *const row = row_of(losses, net->model->loss->kind.name);
     to->loss = row->number;
@@ -107,7 +107,7 @@ void leat_net_kinds_put_loss(const leat_net *net, leat_train_args *to)
         row->put_loss(net->model->loss_options, to);
 }
 
-void leat_net_kinds_put_update(const leat_net *net, leat_train_update_args *to)
+void leat_net_put_optimizer(const leat_net *net, leat_train_update_args *to)
 {
     row_of(optimizers, net->model->optimizer->kind.name)
         ->put_update(net->model->optimizer_options, to);
