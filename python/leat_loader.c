@@ -480,7 +480,7 @@ static PyObject *loader_close(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-/* resume(state, gone) */
+/* resume(state, gone): the next pass begins at this state; gone: as in move(). */
 static PyObject *loader_resume(PyObject *self, PyObject *args)
 {
     leat_loader_state at;

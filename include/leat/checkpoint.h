@@ -80,7 +80,7 @@ LEAT_API int leat_checkpoint_newest(const char *folder, int64_t *step, leat_erro
 
 /* Whether that file is there, whole, and has the weights of the best evaluation so far. It can be of a later one: when a run
  * went on from an earlier checkpoint than its last one, until an evaluation is better.
- * returns  LEAT_OK; LEAT_E_DATA: damaged, or of another evaluation; LEAT_E_IO; LEAT_E_NOMEM */
+ * returns  LEAT_OK; LEAT_E_DATA: damaged, or of another evaluation; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_ARGUMENT */
 LEAT_API int leat_checkpoint_check_best(const leat_trainer *trainer, const char *folder,
                                         leat_error *err);
 

@@ -197,7 +197,8 @@ int leat_gpu_event_record(leat_event *base, leat_stream *stream)
                          "recording an event");
 }
 
-static cudaError_t query(cudaEvent_t event)
+/* cudaEventQuery() that does not end the capture of another thread. */
+static cudaError_t query_event(cudaEvent_t event)
 {
     const enum cudaStreamCaptureMode mode = leat_gpu_capture_mode(cudaStreamCaptureModeRelaxed);
     const cudaError_t rc = cudaEventQuery(event);
@@ -209,9 +210,9 @@ int leat_gpu_event_query(leat_event *event)
 {
     leat_gpu *const gpu = leat_gpu_of(event->device);
     const int rc = leat_gpu_use(gpu);
-    return rc < 0
-               ? rc
-               : leat_gpu_code(gpu, query(((leat_gpu_event *)event)->cuda), "asking for an event");
+    return rc < 0 ? rc
+                  : leat_gpu_code(gpu, query_event(((leat_gpu_event *)event)->cuda),
+                                  "asking for an event");
 }
 
 int leat_gpu_event_sync(leat_event *base)
@@ -223,7 +224,7 @@ int leat_gpu_event_sync(leat_event *base)
         return used;
     const int64_t start_ns = leat_clock_ns();
     cudaError_t rc;
-    while ((rc = query(event)) == cudaErrorNotReady) {
+    while ((rc = query_event(event)) == cudaErrorNotReady) {
         const int64_t ns = leat_clock_ns() - start_ns;
         if (ns > SPIN_NS)
             leat_clock_nap(ns / 16 < SLEEP_NS ? ns / 16 : SLEEP_NS);

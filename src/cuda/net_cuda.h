@@ -161,7 +161,7 @@ static inline int64_t leat_net_padded(int64_t n)
 {
     return (n + 15) / 16 * 16;
 }
-/* Where a tensor of a program is; NULL: -1. */
+/* Where tensor t of a program is, in device memory; NULL if t is -1 (none). */
 static inline void *leat_net_address(const leat_net *net, const leat_net_program *p, int32_t t)
 {
     return t == p->input_tensor ? p->input

@@ -326,9 +326,9 @@ static int make_norm(const leat_net_maker *m)
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
         return LEAT_E_NOMEM;
-    const int own = lib_norm(m, &args);
-    if (own != LEAT_E_UNSUPPORTED)
-        return own < 0 ? own : add_running(m, &args);
+    const int by_library = lib_norm(m, &args); /* it leaves the running statistics to us */
+    if (by_library != LEAT_E_UNSUPPORTED)
+        return by_library < 0 ? by_library : add_running(m, &args);
     if (m->op->in[1] >= 0)
         return norm_then_sum(m);
     const int rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_STATISTICS);

@@ -75,7 +75,8 @@ static void lib_close(leat_gpu_lib **lib)
     free(l);
 }
 
-/* What plans depend on. */
+/* Fills l->device and l->measured, under which plans are kept: those of another GPU or driver are not taken, and, where
+ * plans are measured, those that were not. */
 static int name_device(leat_gpu_lib *l, int number, leat_error *err)
 {
     struct cudaDeviceProp about;

@@ -133,7 +133,7 @@ static int apply(const leat_fused_op *ops, int n, const leat_draw *draws, const 
                  const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
-    leat_output output;
+    leat_output output; /* target points to it if `normalize` is one of the ops */
     leat_jpeg_target target = target_of(ops, n, &out->shape);
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)

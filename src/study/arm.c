@@ -527,14 +527,15 @@ int leat_arm_run_recorded(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)
+void leat_arm_measure_ceiling(leat_arm *arm, const leat_arm *like)
 {
     const leat_trainer_info *const info = leat_trainer_get_info(arm->trainer);
     const leat_precision precision = info->precision;
     if (info->crossings > 0) /* FLOP/s of several devices are no share of one */
         arm->out->ceiling =
             (leat_ceiling){ .precision = precision, .why = "layers run on several devices" };
-    else if (like && like->out->ceiling.precision == precision &&
+    else if (like && leat_trainer_get_info(like->trainer)->crossings == 0 &&
+             like->out->ceiling.precision == precision &&
              !strcmp(leat_device_get_info(like->device)->name,
                      leat_device_get_info(arm->device)->name))
         arm->out->ceiling = like->out->ceiling;

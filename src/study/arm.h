@@ -169,8 +169,8 @@ void leat_arm_whole_updates(leat_arm *arm);
 /* Fills out->recorded from one more run, or says there why not: the device keeps no records, or the run failed.
  * Returns LEAT_OK; LEAT_E_DEVICE: the device is lost. */
 int leat_arm_run_recorded(leat_arm *arm, leat_error *err);
-/* Fills out->ceiling; like: an arm that has one, which is taken if its device and precision are the same; may be
- * NULL. */
-void leat_arm_ceiling(leat_arm *arm, const leat_arm *like);
+/* Fills out->ceiling: that of `like` (NULL: none), if both have the same precision and are on the same device alone; else
+ * measures it. */
+void leat_arm_measure_ceiling(leat_arm *arm, const leat_arm *like);
 
 #endif

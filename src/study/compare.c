@@ -374,7 +374,7 @@ static int ask_devices(struct study *study, leat_error *err)
     for (int32_t i = 0; i < study->result->n_arms && rc == LEAT_OK; i++)
         rc = in_arm(study, (size_t)i, leat_arm_run_recorded(&study->arms[i], err), err);
     for (int32_t i = 0; i < study->result->n_arms && rc == LEAT_OK; i++)
-        leat_arm_ceiling(&study->arms[i], i ? &study->arms[i - 1] : NULL);
+        leat_arm_measure_ceiling(&study->arms[i], i ? &study->arms[i - 1] : NULL);
     return rc;
 }
 

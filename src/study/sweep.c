@@ -66,15 +66,16 @@ static void shuffle(struct sweep *sweep, uint64_t seed, int32_t repeat)
     }
 }
 
-static void conclude(struct sweep *sweep)
+/* Gives every point the median of its measurements, and the interval. */
+static void estimate_points(struct sweep *sweep)
 {
     for (int64_t i = 0; i < sweep->n_cells; i++) {
         const struct cell *cell = &sweep->cells[i];
-        const leat_estimate all = leat_bootstrap_median(cell->values, (size_t)sweep->repeats);
+        const leat_estimate median = leat_bootstrap_median(cell->values, (size_t)sweep->repeats);
         leat_point *point = &sweep->series[cell->series].points[cell->point];
-        point->y = all.value;
-        point->low = all.low;
-        point->high = all.high;
+        point->y = median.value;
+        point->low = median.low;
+        point->high = median.high;
     }
 }
 
@@ -98,7 +99,7 @@ int leat_sweep(leat_series *series, int32_t n_series, const leat_sweep_options *
         }
     }
     if (rc == LEAT_OK)
-        conclude(&sweep);
+        estimate_points(&sweep);
     free(sweep.cells);
     free(sweep.values);
     return rc;

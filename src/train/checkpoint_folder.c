@@ -215,7 +215,9 @@ int leat_checkpoint_check_best(const leat_trainer *trainer, const char *folder, 
     snprintf(wanted, sizeof wanted, "%" PRId64, trainer->decide.best.best_at);
     int rc = leat_weight_file_open(&file, path, LEAT_WEIGHT_LAYOUT_LEAT, err);
     const char *const batches =
-        rc == LEAT_OK ? leat_safetensors_note_of(file.file, leat_weight_file_notes[1]) : NULL;
+        rc == LEAT_OK
+            ? leat_safetensors_note_of(file.file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_BATCHES])
+            : NULL;
     if (rc == LEAT_OK && (!batches || strcmp(batches, wanted) != 0))
         rc = leat_fail(err, LEAT_E_DATA,
                        "%s has the weights after %s batches, the best evaluation was after %s",

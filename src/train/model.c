@@ -128,8 +128,8 @@ static int name_layer(leat_model *model, leat_model_layer *l, const leat_node *n
     return LEAT_OK;
 }
 
-/* Inputs of the last layer. */
-static int connect(leat_model *model, leat_model_layer *l, leat_error *err)
+/* Sets the inputs of the layer added last: those that `from` names, else the layer before it; -1 is the model's input. */
+static int connect_inputs(leat_model *model, leat_model_layer *l, leat_error *err)
 {
     const leat_node *from = ((const leat_layer_common *)l->options)->from;
     const int32_t i = model->n_layers - 1;
@@ -188,7 +188,7 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
                               l->layer->kind.name);
     if ((rc = leat_nn_kind_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
                                    &l->options, err)) < 0 ||
-        (rc = name_layer(model, l, node, err)) < 0 || (rc = connect(model, l, err)) < 0)
+        (rc = name_layer(model, l, node, err)) < 0 || (rc = connect_inputs(model, l, err)) < 0)
         return rc;
     rc = shape_layer(model, l, input, err);
     return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;

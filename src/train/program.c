@@ -15,8 +15,8 @@ size_t leat_prim_type_bytes(leat_prim_type type)
 
 /* --- growing -------------------------------------------------------------------------------- */
 
-/* Room for one more of `size` bytes. A failure is reported at the end, so that
- * layers need not check each append: until then the last element is used again. */
+/* Room for one more of `size` bytes. A failure is reported at the end, so that layers need not check each append: after it
+ * ops go to p->spare, and new tensors are 0. */
 static void *grow(leat_program *p, void *list, int32_t n, size_t size)
 {
     void *grown = leat_grow(list, (size_t)n, size);

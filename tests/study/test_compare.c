@@ -145,6 +145,18 @@ TEST(arms_take_turns_there_and_back)
     }
 }
 
+/* Which has no ceiling to pass on. */
+TEST(an_arm_on_two_devices)
+{
+    const leat_compare_options options = { .rounds = 1, .steps = 20 };
+    world.crosses = 1;
+    must_compare(PREFETCH "=1,2,0", &options);
+    assert_string_equal(result.arms[0].ceiling.why, "layers run on several devices");
+    for (int i = 1; i < 3; i++)
+        assert_close(result.arms[i].ceiling.flops_per_s, 1e12);
+    assert_int_equal(world.n_ceilings, 1);
+}
+
 TEST(steps_fill_a_run_of_about_a_third_of_a_second)
 {
     static const struct {

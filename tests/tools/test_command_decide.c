@@ -133,6 +133,10 @@ TEST(best_weights_are_named_where_they_are)
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set train.checkpoint.best=loss"));
     expect_in(out, " in epoch 1, in c/best.safetensors");
+    expect_success(shell(TRAIN "--checkpoint \"$(printf 'c\\033[31m')\" --epochs 1 "
+                               "--set train.checkpoint.best=loss; rm -r c?*"));
+    assert_null(strchr(out, 27)); /* no names that steer a terminal */
+    expect_in(out, ", in c\\x1b[31m/best.safetensors");
     for (int folder_as = 0; folder_as < 2; folder_as++) {
         expect_success(shell(TRAIN "--checkpoint %c --resume=c/step-000000015.safetensors "
                                    "--json x.json --set train.checkpoint.best=loss "

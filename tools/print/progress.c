@@ -104,11 +104,11 @@ static void compose(const leat_progress *p, const leat_progress_fields *fields, 
 
 /* One write, so that output of other threads cannot come between. A line never reaches the last column,
  * where some terminals break it. */
-static void draw(const leat_progress *p, double seconds)
+static void draw_line_locked(const leat_progress *p, double elapsed_s)
 {
     leat_progress_fields fields;
     char line[LINE_MOST];
-    collect(p, seconds, &fields);
+    collect(p, elapsed_s, &fields);
     compose(p, &fields, p->terminal ? leat_terminal_width(stderr) - 1 : LINE_MOST, line);
     if (p->terminal)
         fprintf(stderr, "\r\033[J%s\r", line);
@@ -123,7 +123,7 @@ void leat_progress_draw(leat_progress *progress)
         return;
     pthread_mutex_lock(&progress->lock);
     progress->shown_ns = leat_host_now_ns();
-    draw(progress, (double)(progress->shown_ns - progress->start_ns) * 1e-9);
+    draw_line_locked(progress, (double)(progress->shown_ns - progress->start_ns) * 1e-9);
     pthread_mutex_unlock(&progress->lock);
 }
 

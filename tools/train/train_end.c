@@ -56,8 +56,8 @@ static int64_t best_epoch(const leat_train_run *t)
                : -1;
 }
 
-/* The file of its weights, in new memory. NULL: it is not there, as when the run went on in another folder and the best epoch
- * was before that, or *why not. */
+/* The file of its weights, in new memory. NULL: out of memory, or *why: it is damaged, of another evaluation, or missing, as
+ * when the run went on in another folder and the best epoch was before that. */
 static char *best_file(const leat_train_run *t, leat_error *why)
 {
     char *path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
@@ -76,9 +76,10 @@ static void print_best(const leat_train_run *t)
     leat_error why = { 0 };
     char *const path = best_file(t, &why);
     printf("; best weights, %s %.6g in epoch %lld, %s %s", metric, t->decided.best,
-           (long long)best_epoch(t) + 1, path ? "in" : "not in", path ? path : t->keep.folder);
-    if (why.code == LEAT_E_DATA)
-        printf(" (%s)", why.message);
+           (long long)best_epoch(t) + 1, path ? "in" : "not in",
+           leat_terminal_name(path ? path : t->keep.folder));
+    if (why.code == LEAT_E_DATA) /* of a missing file "not in" says enough */
+        printf(" (%s)", leat_terminal_name(why.message));
     free(path);
 }
 
@@ -237,7 +238,8 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
         fprintf(stderr, "%s has all that the run needs to go on\n",
                 leat_terminal_name(t->keep.path));
     if (t->saved)
-        fprintf(stderr, "%s has the weights %s (without the optimizer's state)\n", t->save,
+        fprintf(stderr, "%s has the weights %s (without the optimizer's state)\n",
+                leat_terminal_name(t->save),
                 t->saved_steps == t->steps ? "of the last step" : "of the previous epoch");
     else if (t->save && !*t->keep.path)
         fprintf(stderr, "nothing was saved: there is nothing to save yet\n");

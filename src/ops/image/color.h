@@ -50,7 +50,7 @@ void leat_color_map_all(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
 /* table[x] = (x - mean) * factor + mean. The mean has 16 bits of fraction too. */
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor);
 
-/* contrast_value with one mean per channel of RGB pixels. */
+/* leat_color_contrast_value() with one mean per channel of RGB pixels. */
 void leat_color_contrast_3(uint8_t *to, const uint8_t *from, size_t n_px, const int64_t means[3],
                            int32_t factor);
 
@@ -78,7 +78,8 @@ LEAT_HOST_DEVICE uint8_t leat_color_blend(int32_t x, int32_t to, int32_t factor)
     return leat_color_clamp(q16 >> 16);
 }
 
-/* DESIGN: a colour with largest value `max` and chroma c = max - min has the hue h / c in sixths of a
+/* Turns the hue of one RGB pixel by `amount`, in 65536ths of a sixth of a turn.
+ * DESIGN: a colour with largest value `max` and chroma c = max - min has the hue h / c in sixths of a
  * turn, where h is an integer. After the turn its hue is k + f sixths. Two of its values are max and
  * min. The third is min + f c if k is even and max - f c if k is odd, so only f c is rounded. `to` may
  * be `from`. */
@@ -99,9 +100,9 @@ LEAT_HOST_DEVICE void leat_color_turn_pixel(uint8_t *to, const uint8_t *from, in
     const int32_t part = (h - k * 65536 * c + 32768) >> 16;
     /* Channel of the largest, the third and the smallest value for each k, packed in two bits each:
      * 0 1 1 2 2 0, 1 0 2 1 0 2, 2 2 0 0 1 1. */
-    to[660 >> 2 * k & 3] = (uint8_t)max;
-    to[2145 >> 2 * k & 3] = (uint8_t)(k & 1 ? max - part : min + part);
-    to[1290 >> 2 * k & 3] = (uint8_t)min;
+    to[(660 >> (2 * k)) & 3] = (uint8_t)max;
+    to[(2145 >> (2 * k)) & 3] = (uint8_t)(k & 1 ? max - part : min + part);
+    to[(1290 >> (2 * k)) & 3] = (uint8_t)min;
 }
 
 /* The mean of n numbers that sum to `sum`, with 16 bits of fraction. */
@@ -117,7 +118,7 @@ LEAT_HOST_DEVICE uint8_t leat_color_contrast_value(int64_t x, int64_t mean, int6
     return leat_color_clamp((q32 + ((int64_t)1 << 31)) >> 32);
 }
 
-/* contrast_value is (x * factor + this) >> 16, saturated: the bits of q32 below 2^16 never carry. */
+/* leat_color_contrast_value() is (x * factor + this) >> 16, saturated: the bits of q32 below 2^16 never carry. */
 LEAT_HOST_DEVICE int32_t leat_color_contrast_add(int64_t mean, int64_t factor)
 {
     return (int32_t)((mean * (65536 - factor) + ((int64_t)1 << 31)) >> 16);

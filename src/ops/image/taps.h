@@ -29,10 +29,12 @@ LEAT_HOST_DEVICE int32_t leat_taps_radius(int32_t interpolation)
     return interpolation == LEAT_BICUBIC ? 2 : interpolation == LEAT_LANCZOS ? 3 : 1;
 }
 
+#define LEAT_TAPS_PI_3 1.04719755119659774615 /* pi / 3 */
+
 /* sin(pi x / 3)^2 for 0 <= x < 3: the series of the sine up to a quarter turn, from either end. */
 LEAT_HOST_DEVICE double leat_taps_sin2(double x)
 {
-    const double t = 1.04719755119659774615 * (x < 1.5 ? x : 3 - x), u = t * t;
+    const double t = LEAT_TAPS_PI_3 * (x < 1.5 ? x : 3 - x), u = t * t;
     const double series =
         1 -
         u / 6 *
@@ -55,8 +57,8 @@ LEAT_HOST_DEVICE double leat_taps_filter(int32_t interpolation, double x)
         return 1;
     case LEAT_BICUBIC: /* Keys' convolution with a = -1/2 */
         return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
-    case LEAT_LANCZOS: /* sinc(x) sinc(x / 3) with sin(3 t) = 3 sin(t) - 4 sin(t)^3 */ {
-        const double s = leat_taps_sin2(x), t = 1.04719755119659774615 * x;
+    case LEAT_LANCZOS: /* sinc(x) sinc(x / 3), t = pi x / 3, sin(3 t) = 3 sin(t) - 4 sin(t)^3 */ {
+        const double s = leat_taps_sin2(x), t = LEAT_TAPS_PI_3 * x;
         return x < 1e-6 ? 1 : x < 3 ? s * (3 - 4 * s) / (3 * t * t) : 0;
     }
     default:

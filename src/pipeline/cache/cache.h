@@ -45,7 +45,7 @@ bool leat_cache_is_file(const leat_cache *cache);
 /* Most memory it can use, after leat_cache_describe: the limit, or the size of all samples if that is
  * less. INT64_MAX: auto, and samples have no fixed size. 0: it is in a file. */
 int64_t leat_cache_memory_most(const leat_cache *cache);
-/* Memory of an empty cache: the words of its records. 0: it is in a file. */
+/* Memory of an empty cache: a word and a size per record. 0: it is in a file. */
 int64_t leat_cache_memory_least(const leat_cache *cache);
 bool leat_cache_is_auto(const leat_cache *cache);
 /* Reserves the memory or opens the file. Every loader calls it; only the first call has an effect.

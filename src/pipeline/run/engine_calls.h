@@ -61,6 +61,7 @@ leat_buffer *leat_buffer_take_locked(leat_loader *loader);
 void leat_buffer_free_locked(leat_loader *loader, leat_buffer *buffer);
 
 /* --- upload.c ----------------------------------------------------------------------------------- */
+/* Opens streams, events and buffers. After an error leat_upload_close() closes those that were opened. */
 int leat_upload_open(leat_loader *loader, leat_error *err);
 void leat_upload_close(leat_loader *loader);
 bool leat_upload_can_locked(const leat_loader *loader);

@@ -64,14 +64,14 @@ int leat_upload_open(leat_loader *loader, leat_error *err)
     loader->upload_batch = loader->in_flight_batch = loader->first_batch;
     if (!loader->device)
         return LEAT_OK;
+    const leat_device_table *const t = table_of(loader);
     int rc;
     if ((rc = open_events(loader, err)) < 0 || (rc = leat_device_ops_open(loader, err)) < 0 ||
-        (rc = leat_buffer_open_all(loader, err)) < 0)
+        (rc = leat_buffer_open_all(loader, err)) < 0 ||
+        (rc = t->stream_open(loader->device, &loader->copy_stream, err)) < 0)
         return rc;
-    if ((rc = table_of(loader)->stream_open(loader->device, &loader->copy_stream, err)) < 0 ||
-        !loader->copies_beyond)
-        return rc;
-    return table_of(loader)->stream_open(loader->device, &loader->beyond_stream, err);
+    return loader->copies_beyond ? t->stream_open(loader->device, &loader->beyond_stream, err)
+                                 : LEAT_OK;
 }
 
 void leat_upload_close(leat_loader *loader)

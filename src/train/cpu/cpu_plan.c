@@ -181,8 +181,9 @@ static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows,
                                                     : add_pack(net, l->first_param, -1, NULL, err);
 }
 
-static int make_op(leat_net *net, const leat_prim_op *op, int64_t rows, leat_cpu_plan *plan,
-                   int32_t i, leat_error *err)
+/* The oneDNN primitive of op i, and what its weights need. Other ops, and dense layers in float32, have none. */
+static int make_primitive(leat_net *net, const leat_prim_op *op, int64_t rows, leat_cpu_plan *plan,
+                          int32_t i, leat_error *err)
 {
     switch (op->prim) {
     case LEAT_PRIM_CONV:
@@ -214,7 +215,7 @@ static int plan_open(leat_net *net, const leat_program *program, int64_t rows, l
     plan->primitives = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_primitive *));
     int rc = plan->primitives ? LEAT_OK : leat_cpu_no_memory(err, 0);
     for (int32_t i = 0; i < program->n_ops && rc == LEAT_OK; i++)
-        rc = make_op(net, &program->ops[i], rows, plan, i, err);
+        rc = make_primitive(net, &program->ops[i], rows, plan, i, err);
     if (rc < 0)
         plan_close(plan, program->n_ops);
     else

@@ -100,14 +100,14 @@ void leat_param_file_close(leat_param_file *file)
 
 /* --- values that are not finite ------------------------------------------------------------ */
 
-/* Of float32 at any address. */
+/* Whether all values of a float32 tensor are finite. Its data may be unaligned. */
 static bool is_finite(const leat_safetensor *t)
 {
     uint32_t bad = 0;
     for (size_t i = 0; i < t->bytes / sizeof bad; i++) {
         uint32_t bits;
         memcpy(&bits, (const char *)t->data + i * sizeof bits, sizeof bits);
-        bad |= (bits & 0x7f800000) == 0x7f800000;
+        bad |= (bits & 0x7f800000) == 0x7f800000; /* all ones: infinity or NaN */
     }
     return !bad;
 }

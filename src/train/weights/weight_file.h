@@ -9,7 +9,12 @@
 
 /* The notes of weights that leat saves, in the order in which the digest chains them: the program, leat_trainer_batches(),
  * and the names of classes, if they are known (weight_classes.h). */
-enum { LEAT_WEIGHT_FILE_NOTES = 3 };
+enum {
+    LEAT_WEIGHT_NOTE_WRITER,
+    LEAT_WEIGHT_NOTE_BATCHES,
+    LEAT_WEIGHT_NOTE_CLASSES,
+    LEAT_WEIGHT_FILE_NOTES
+};
 extern const char *const leat_weight_file_notes[LEAT_WEIGHT_FILE_NOTES];
 
 typedef struct leat_weight_file {

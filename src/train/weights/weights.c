@@ -24,9 +24,11 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
     if (!trainer || !path)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
     char batches[24];
-    const leat_safetensors_note notes[] = { { leat_weight_file_notes[0], "leat " LEAT_VERSION },
-                                            { leat_weight_file_notes[1], batches },
-                                            { leat_weight_file_notes[2], trainer->class_names } };
+    const leat_safetensors_note notes[] = {
+        { leat_weight_file_notes[LEAT_WEIGHT_NOTE_WRITER], "leat " LEAT_VERSION },
+        { leat_weight_file_notes[LEAT_WEIGHT_NOTE_BATCHES], batches },
+        { leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES], trainer->class_names }
+    };
     leat_param_file file;
     int rc = has_weights(trainer, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
@@ -86,7 +88,8 @@ static int take_all(const leat_weight_file *w, const leat_model *model, leat_par
 /* *out: NULL if the file has none. Free it. */
 static int copy_classes(const leat_weight_file *w, char **out, leat_error *err)
 {
-    const char *const note = leat_safetensors_note_of(w->file, leat_weight_file_notes[2]);
+    const char *const note =
+        leat_safetensors_note_of(w->file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES]);
     return note && !(*out = strdup(note))
                ? leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes")
                : LEAT_OK;
