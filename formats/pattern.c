@@ -64,7 +64,8 @@ static _Thread_local struct failure {
 /* Names that go while a folder is read, and links that lead nowhere, match nothing. */
 static void note(const char *path)
 {
-    if (failure.error || errno == ENOENT || errno == ENOTDIR)
+    if (failure.error || errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
+        errno == ENAMETOOLONG)
         return;
     failure.error = errno;
     snprintf(failure.path, sizeof failure.path, "%s", path);
@@ -74,6 +75,8 @@ static void *open_folder(const char *path)
 {
     const size_t size = strlen(path) + 1;
     folder *const out = malloc(sizeof *out + size);
+    if (!out)
+        note(path);
     if (out && !(out->entries = opendir(path))) {
         note(path);
         free(out);

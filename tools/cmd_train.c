@@ -368,7 +368,8 @@ static int open_own(struct train *t, leat_error *err)
     leat_loader_options how = { .epochs = 1 };
     int rc;
     if ((rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
-        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, *t->found.path, err)) < 0 ||
+        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, *t->found.path || how.first_batch > 0,
+                                 err)) < 0 ||
         (rc = open_log(t, how.first_batch, err)) < 0)
         return rc;
     how.device = t->run.device;
@@ -388,7 +389,7 @@ static int open_own(struct train *t, leat_error *err)
     leat_train_loaders loaders;
     if (rc == LEAT_OK && (rc = plan_loaders(t, &loaders, err)) == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
-    return rc;
+    return rc == LEAT_OK ? leat_train_checkpoint_known_best(&t->run, &t->found, err) : rc;
 }
 
 static int open_all(struct train *t, leat_error *err)

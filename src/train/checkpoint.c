@@ -370,6 +370,8 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
         (rc = take_all(file, path, values, err)) < 0 ||
         (rc = apply(trainer, values, &parsed, n_micro, err)) < 0)
         return rc;
+    free(trainer->restored_classes); /* a checkpoint has none */
+    trainer->restored_classes = NULL;
     out->state = parsed.state;
     out->updates = parsed.updates;
     out->owes_evaluation = leat_decide_owes(&trainer->decide, parsed.state.next_batch);

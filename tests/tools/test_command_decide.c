@@ -128,6 +128,21 @@ TEST(a_stopped_run_decides_the_same)
 }
 
 /* In the folder in which a run goes on, the best weights of an earlier epoch are not. */
+/* The log has each epoch, too. */
+TEST(an_epoch_is_logged_before_its_best_weights)
+{
+    make_pipeline();
+    for (int n = 1; n <= 4; n++) {
+        expect_success(shell("rm -rf c lg; LEAT_FAULT_AT=%d LD_PRELOAD=" FAULT_AT " " TRAIN DECIDE
+                             "--checkpoint c --log lg --epochs 2; test $? = 137",
+                             n));
+        expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --log lg --epochs 2 >t.txt && "
+                                          "grep '\"kind\": *\"epoch\"' lg/log.jsonl | "
+                                          "grep -o '\"epoch\": *[01]' | sort -u | wc -l"));
+        expect_in(out, "2\n");
+    }
+}
+
 TEST(best_weights_are_named_where_they_are)
 {
     make_pipeline();

@@ -130,7 +130,7 @@ leat_figure leat_axis_tick(const leat_axis *s, double value)
     if (s->log && (value >= 1e6 || value < 1e-3))
         return power_text(value);
     const double size = fmax(fabs(s->low), fabs(s->high));
-    const int digits = s->step < 1 ? (int)ceil(-log10(s->step) - 1e-9) : 0;
+    const int digits = !s->log && s->step < 1 ? (int)ceil(-log10(s->step) - 1e-9) : 0;
     if (fabs(value) < s->step / 2)
         value = 0; /* not 1e-17, not -0 */
     if (s->log)

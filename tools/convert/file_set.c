@@ -139,7 +139,9 @@ static bool is_our_name(const leat_file_set *set, const char *name)
         if (!strcmp(name, names[i]))
             return true;
     return (!strncmp(name, base, n) && name[n] == '-') ||
-           (*name == '.' && leat_files_ends_with(name, ".tmp"));
+           (*name == '.' && leat_files_ends_with(name, ".tmp")) ||
+           /* an open file that was removed, over NFS and FUSE */
+           !strncmp(name, ".nfs", 4) || !strncmp(name, ".fuse_hidden", 12);
 }
 
 static int check_names(const leat_file_set *set, const char *path, leat_error *err)
@@ -147,12 +149,14 @@ static int check_names(const leat_file_set *set, const char *path, leat_error *e
     const struct dirent *entry;
     DIR *const folder = opendir(path);
     int rc = LEAT_OK;
-    while (folder && rc == LEAT_OK && (entry = readdir(folder)))
+    for (errno = 0; folder && rc == LEAT_OK && (entry = readdir(folder)); errno = 0)
         if (!is_our_name(set, entry->d_name))
             rc = leat_fail(err, LEAT_E_ARGUMENT,
                            "%s/%s is no file of leat convert: move it away, or choose another "
                            "PREFIX",
                            path, entry->d_name);
+    if (folder && rc == LEAT_OK && errno)
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", path, strerror(errno));
     if (folder)
         closedir(folder);
     return rc;
@@ -164,7 +168,9 @@ static int check_marker(const char *prefix, leat_error *err)
     static const leat_output_kind kind = { "a mark of leat convert", "leat is renaming", 0 };
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
     int rc = marker ? LEAT_OK : leat_files_no_memory(err);
-    if (marker && !leat_output_kind_may_replace(marker, &kind))
+    struct stat status;
+    if (marker && ((lstat(marker, &status) == 0 && !S_ISREG(status.st_mode)) ||
+                   !leat_output_kind_may_replace(marker, &kind)))
         rc = leat_fail(err, LEAT_E_ARGUMENT,
                        "%s: exists and is not %s: move it away, or choose another PREFIX", marker,
                        kind.what);
@@ -375,6 +381,8 @@ static int list_folder(const leat_file_set *set, const char *start, struct files
     for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
         const char *const end = found.gl_pathv[i] + strlen(start);
         struct file *const file = strcmp(end, labels_end) ? &items[files->n++] : &files->labels;
+        if (file == &files->labels)
+            close_file(file); /* those of an earlier folder */
         *file = (struct file){ 0 };
         rc = name_file(set, start, end, file, err);
     }
@@ -505,13 +513,16 @@ int leat_file_set_keep(leat_file_set *set, leat_error *err)
 
 static int begin_names(const leat_file_set *set, const char *marker, leat_error *err)
 {
-    const int rc = check_marker(set->prefix, err);
+    int rc = check_marker(set->prefix, err);
     if (rc < 0)
         return rc;
     if (mkdir(set->old, 0700) < 0 && errno != EEXIST)
         return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", set->old,
                          strerror(errno));
-    return leat_files_write(marker, marker_text, strlen(marker_text), err);
+    rc = leat_files_write(marker, marker_text, strlen(marker_text), err);
+    if (rc < 0)
+        rmdir(set->old); /* unless an earlier process has moved files there */
+    return rc;
 }
 
 static int replace(const leat_file_set *set, const struct files *files, const char *marker,

@@ -86,8 +86,9 @@ static int refuse_best(const char *folder, leat_error *err)
     free(path);
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
-                                " of another run, or of one that has no checkpoint, which would be "
-                                "replaced: name another folder, or move it",
+                                " of another run, or of one that has no checkpoint or went on "
+                                "without `best`, which would be replaced: name another folder, or "
+                                "move it",
                                 folder)
                     : LEAT_OK;
 }
@@ -153,24 +154,22 @@ static int64_t batches_of(const char *path)
     return n;
 }
 
-/* A checkpoint is written before the best weights that it knows of: if the run was killed between them, it has them. */
-static int save_known_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
+int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_found *found,
+                                     leat_error *err)
 {
-    if (!*found->path || found->best_batch != found->state.next_batch)
+    if (!t->keep.has_best || found->best_batch != found->state.next_batch)
         return LEAT_OK;
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
     int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (path && batches_of(path) < found->best_batch)
         rc = leat_trainer_save(t->trainer, path, err);
+    if (rc == LEAT_E_IO) { /* as of a full disk, which ends no run */
+        fprintf(stderr, "leat train: cannot save the best weights, the run goes on: %s\n",
+                err->message);
+        rc = LEAT_OK;
+    }
     free(path);
     return rc;
-}
-
-/* In the folder of the run itself, where its file of best weights is replaced only if it is of this run: no other run with best
- * weights has begun there. */
-static int open_best(leat_train_run *t, const leat_checkpoint_found *found, leat_error *err)
-{
-    return found->kept_best ? save_known_best(t, found, err) : refuse_best(t->keep.folder, err);
 }
 
 static void say_found(const char *path, const leat_checkpoint_found *found)
@@ -228,9 +227,12 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
     if (keep->folder && named &&
         (rc = refuse_others(keep, from, found, info->checkpoint_best, err)) < 0)
         return rc;
-    if (keep->folder && info->checkpoint_best && (!named || is_of_folder(keep, from)) &&
-        (rc = open_best(t, found, err)) < 0)
-        return rc;
+    /* In the folder of the run itself, no other run with best weights has begun if the checkpoint knows of them. */
+    if (keep->folder && info->checkpoint_best && (!named || is_of_folder(keep, from))) {
+        keep->has_best = *found->path && found->kept_best;
+        if (!found->kept_best && (rc = refuse_best(keep->folder, err)) < 0)
+            return rc;
+    }
     keep->goes_on = *found->path != '\0';
     say_found(from, found);
     return LEAT_OK;

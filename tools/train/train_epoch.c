@@ -183,13 +183,24 @@ static bool is_sound(const leat_metrics *m)
 
 int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
-    int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
-    if (rc == LEAT_OK && e->decided.better && t->keep.folder) {
-        if (is_sound(&e->train))
-            leat_train_checkpoint_before_best(t);
-        rc = save_best(t, e, err);
-        t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
-    }
+    const int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
+    t->decided = e->decided;
+    return rc;
+}
+
+int leat_train_keep_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
+{
+    if (!e->decided.better || !t->keep.folder)
+        return LEAT_OK;
+    if (is_sound(&e->train))
+        leat_train_checkpoint_before_best(t);
+    const int rc = *t->keep.path || t->keep.goes_on
+                       ? save_best(t, e, err)
+                       : leat_trainer_decide_unkept(t->trainer, &e->decided, err);
+    t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
+    if (!e->decided.better && t->list)
+        json_object_set_new(json_array_get(t->list, json_array_size(t->list) - 1), "best",
+                            json_false());
     t->decided = e->decided;
     return rc;
 }

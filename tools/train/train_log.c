@@ -61,11 +61,13 @@ static int refuse_curves(const leat_train_log *log, const char *folder, leat_err
     struct dirent *entry;
     bool found = has_lines(log);
     DIR *const dir = opendir(folder);
+    int error = dir ? 0 : errno;
     for (errno = 0; dir && !found && (entry = readdir(dir)); errno = 0)
         found = leat_event_is_name(entry->d_name);
-    const int error = errno;
-    if (dir)
+    if (dir) {
+        error = errno;
         closedir(dir);
+    }
     if (!found && error && error != ENOENT)
         return leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", folder, strerror(error));
     if (!found)

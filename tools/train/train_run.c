@@ -306,7 +306,9 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
         leat_train_epoch_print(t, &e);
     t->has_epoch = true;
     note_epoch(t, &e);
-    rc = leat_train_loss_check(t, &e, err);
+    rc = leat_train_keep_best(t, &e, err);
+    if (rc == LEAT_OK)
+        rc = leat_train_loss_check(t, &e, err);
     if (rc < 0 && !t->diverged)
         save_unevaluated(t, &e, err);
     if (rc == LEAT_OK) {
@@ -389,7 +391,7 @@ static int evaluate_owed(leat_train_run *t, leat_error *err)
         leat_train_decide_print(t, &e);
     }
     note_epoch(t, &e);
-    return LEAT_OK;
+    return leat_train_keep_best(t, &e, err);
 }
 
 static void describe(void *user, leat_progress_fields *fields)

@@ -26,8 +26,9 @@ typedef struct leat_train_checkpoint {
     const char *folder; /* NULL: no checkpoints are written */
     int lock;           /* the file .lock of the folder, open; 0: none */
     int64_t every_steps, every_ns, n_kept;
-    bool goes_on; /* from a checkpoint */
-    bool masks;   /* set after opening: on_error may mask whole batches */
+    bool goes_on;  /* from a checkpoint */
+    bool has_best; /* one that knows of best weights, in its own folder */
+    bool masks;    /* set after opening: on_error may mask whole batches */
     /* While it runs. */
     bool due, failed;            /* failed: to write the last one */
     int64_t last_steps, last_ns; /* of the last one, or of the begin */
@@ -43,6 +44,11 @@ typedef struct leat_train_checkpoint {
  * error. writes false: another rank writes; only restores. */
 int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
                                leat_checkpoint_found *found, leat_error *err);
+
+/* When all else of a run that goes on has been checked: a checkpoint is written before the best weights that it knows of, so
+ * if the run was killed between them, this saves them. */
+int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_found *found,
+                                     leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_checkpoint_close(leat_train_checkpoint *keep);
@@ -213,6 +219,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err);
 
 /* Takes in the evaluation of a whole epoch, and saves the weights if they are the best. */
 int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err);
+/* Saves the weights of an evaluation that is the best so far. Not while the folder has no checkpoint of the run: whose file it
+ * is could not be told. After note_epoch(), so that the log has the epoch where the run is killed between the two. */
+int leat_train_keep_best(leat_train_run *t, leat_train_epoch *e, leat_error *err);
 /* A line about it, under the row of the epoch. */
 void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e);
 

@@ -54,8 +54,10 @@ const leat_option leat_engine_option_table[] = {
                     "newest spans of a trace kept per thread (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte of the output)"),
-    LEAT_OPTION_I64(leat_engine_options, rank, "0", 0, RANKS_MAX - 1,
-                    "which part of every batch this process makes, 0 to ranks - 1"),
+    LEAT_OPTION_I64(
+        leat_engine_options, rank, "0", 0, RANKS_MAX - 1,
+        "which part of every batch this process makes, 0 to ranks - 1; needed where ranks is above "
+        "1"),
     LEAT_OPTION_I64(leat_engine_options, ranks, "1", 1, RANKS_MAX,
                     "processes that share every batch; each makes its part of the rows; all parts "
                     "together are the same batch for any number of ranks"),

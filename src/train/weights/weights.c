@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "train/weights/pretrained.h"
+#include "train/weights/torch_names.h"
 #include "train/weights/weight_classes.h"
 #include "train/weights/weight_file.h"
 
@@ -85,11 +86,13 @@ static int take_all(const leat_weight_file *w, const leat_model *model, leat_par
                                   w->path, n, to->n);
 }
 
-/* *out: NULL if the file has none. Free it. */
+/* *out: NULL if the file has none, or is of another program. Free it. */
 static int copy_classes(const leat_weight_file *w, char **out, leat_error *err)
 {
     const char *const note =
-        leat_safetensors_note_of(w->file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES]);
+        leat_torch_is(w->file)
+            ? NULL
+            : leat_safetensors_note_of(w->file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES]);
     return note && !(*out = strdup(note))
                ? leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes")
                : LEAT_OK;
@@ -114,8 +117,12 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
         (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK &&
         (rc = copy_classes(&w, &classes, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);
-    free(trainer->restored_classes);
-    trainer->restored_classes = classes;
+    if (rc == LEAT_OK) {
+        free(trainer->restored_classes);
+        trainer->restored_classes = classes;
+    } else {
+        free(classes);
+    }
     trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = trainer->pretrained.waits = false; /* weights are those of the file */
