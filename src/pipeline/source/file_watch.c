@@ -135,10 +135,7 @@ int leat_file_watch_check_now(leat_file_watch *watch, int fd, leat_error *err)
 
 int leat_file_watch_check_read(leat_file_watch *watch, int fd, leat_error *err)
 {
-    /* Of a change that another loader has found this one has read, too. */
-    const bool changed =
-        atomic_load_explicit(&watch->next_check_ns, memory_order_relaxed) == CHANGED;
-    return atomic_exchange_explicit(&watch->read, false, memory_order_relaxed) || changed
+    return atomic_exchange_explicit(&watch->read, false, memory_order_relaxed)
                ? leat_file_watch_check_now(watch, fd, err)
                : LEAT_OK;
 }
