@@ -606,5 +606,15 @@ TEST(stopping_leaves_no_half_file)
     }
 }
 
+/* What is open elsewhere cannot be removed over NFS and FUSE: folders stand for such files. */
+TEST(a_file_that_another_process_holds_is_left)
+{
+    expect_success(
+        shell("mkdir -p .xn.part/.nfs0001 .xn.part/old/.fuse_hidden2 && "
+              "$L convert images images -o xn -q --shards 2 && "
+              "$L convert images images -o xn -q --shards 2 && $L index --check 'xn-*d' && "
+              "test -d .xn.part/old/.fuse_hidden2 && rm -r xn* .xn.part"));
+}
+
 TEST_FIXTURE(NULL, clean)
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -302,6 +302,7 @@ TEST(inspect_json_has_the_numbers_of_its_text)
     close_records(&to);
     expect_success(shell("$L inspect xn.tfrecord"));
     expect_in(out, "-1,234,567,891 to 1,234,567,890,123,456,789");
+    expect_in(out, "0.5, 2 NaN");
     expect_success(shell("$L inspect xn.tfrecord --json"));
     json_t *json = parse_out();
     const json_t *const features = json_object_get(json, "features");
@@ -311,6 +312,8 @@ TEST(inspect_json_has_the_numbers_of_its_text)
     numbers = json_object_get(json_array_get(features, 1), "numbers");
     assert_true(json_number_value(json_object_get(numbers, "min")) == 0.5);
     assert_true(json_number_value(json_object_get(numbers, "max")) == 0.5);
+    assert_true(json_number_value(json_object_get(numbers, "mean")) == 0.5);
+    assert_int_equal(json_integer_value(json_object_get(numbers, "nan")), 2);
     json_decref(json);
     expect_success(shell("$L inspect xn.tfrecord --record 0 --json"));
     json = parse_out();

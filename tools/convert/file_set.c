@@ -127,6 +127,12 @@ int leat_file_set_fail_canceled(leat_error *err)
 
 /* --- the folder and its lock --------------------------------------------------------------------- */
 
+/* An open file that was removed, over NFS and FUSE: goes when its last reader closes it. */
+static bool is_leftover(const char *name)
+{
+    return !strncmp(name, ".nfs", 4) || !strncmp(name, ".fuse_hidden", 12);
+}
+
 /* Whether leat makes files of this name in the folder: of the set, of the folder itself, or until a file is complete
  * (formats/atomic_file.h). */
 static bool is_our_name(const leat_file_set *set, const char *name)
@@ -139,9 +145,7 @@ static bool is_our_name(const leat_file_set *set, const char *name)
         if (!strcmp(name, names[i]))
             return true;
     return (!strncmp(name, base, n) && name[n] == '-') ||
-           (*name == '.' && leat_files_ends_with(name, ".tmp")) ||
-           /* an open file that was removed, over NFS and FUSE */
-           !strncmp(name, ".nfs", 4) || !strncmp(name, ".fuse_hidden", 12);
+           (*name == '.' && leat_files_ends_with(name, ".tmp")) || is_leftover(name);
 }
 
 static int check_names(const leat_file_set *set, const char *path, leat_error *err)
@@ -297,7 +301,7 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
     return rc;
 }
 
-/* Deletes our files in a folder except the lock and the sign that it is unfinished. False: one is left; errno. */
+/* Deletes our files in a folder except the lock, the sign that it is unfinished and the folder of old files. False: one is left; errno. */
 static bool empty_folder(const leat_file_set *set, const char *path)
 {
     const struct dirent *entry;
@@ -308,7 +312,8 @@ static bool empty_folder(const leat_file_set *set, const char *path)
     for (errno = 0; (entry = readdir(folder)); errno = 0) {
         const char *const name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lock") ||
-            !strcmp(name, "unfinished") || !is_our_name(set, name))
+            !strcmp(name, "unfinished") || !strcmp(name, "old") || is_leftover(name) ||
+            !is_our_name(set, name))
             continue;
         char *const file = leat_files_text("%s/%s", path, name);
         if (!file || unlink(file) < 0)
@@ -324,7 +329,8 @@ static bool empty_folder(const leat_file_set *set, const char *path)
 /* Also deletes the old files. False: something is left; errno. */
 static bool empty_all(const leat_file_set *set)
 {
-    return empty_folder(set, set->old) && (rmdir(set->old) == 0 || errno == ENOENT) &&
+    return empty_folder(set, set->old) &&
+           (rmdir(set->old) == 0 || errno == ENOENT || errno == ENOTEMPTY) &&
            empty_folder(set, set->folder);
 }
 

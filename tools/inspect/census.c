@@ -31,14 +31,18 @@ struct taker {
     bool is_indexed;       /* the current record has a table in it */
 };
 
-/* Of NaN beside numbers the range is that of the numbers. */
+/* NaN is counted apart: the range is that of the numbers beside it. */
 static void add(leat_census_range *range, double x)
 {
+    range->is_int = false;
+    if (isnan(x)) {
+        range->n_nan++;
+        return;
+    }
     range->low = range->n == 0 ? x : fmin(range->low, x);
     range->high = range->n == 0 ? x : fmax(range->high, x);
     range->sum += x;
     range->n++;
-    range->is_int = false;
 }
 
 /* A double has not all digits of an int64. */
@@ -365,9 +369,13 @@ static void number_json(json_t *object, const char *key, const leat_census_range
 
 static void range_json(json_t *object, const char *key, const leat_census_range *range)
 {
-    if (range->n == 0)
+    if (range->n == 0 && range->n_nan == 0)
         return;
     json_t *one = leat_json_object(object, key);
+    if (range->n_nan)
+        leat_json_int(one, "nan", (int64_t)range->n_nan);
+    if (range->n == 0)
+        return;
     number_json(one, "min", range, range->low, range->int_low);
     leat_json_real(one, "mean", range->sum / (double)range->n);
     number_json(one, "max", range, range->high, range->int_high);
@@ -474,6 +482,9 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
         add_range(text, "", &f->bytes, " bytes");
     if (f->numbers.n)
         add_range(text, "", &f->numbers, "");
+    if (f->numbers.n_nan)
+        leat_files_append(text, TEXT, "%s%s NaN", f->numbers.n ? ", " : "",
+                          leat_figure_count(f->numbers.n_nan).text);
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
         if (f->images[i])
             leat_files_append(text, TEXT, ", %s %s", leat_figure_count(f->images[i]).text,

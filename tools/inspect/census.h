@@ -13,9 +13,9 @@
 #include "leat/error.h"
 #include "print/json.h"
 
-/* Smallest, largest and sum of n numbers. */
+/* Smallest, largest and sum of n numbers, beside which there were n_nan that are none. */
 typedef struct leat_census_range {
-    uint64_t n;
+    uint64_t n, n_nan;
     double low, high, sum;
     bool is_int; /* all are int64: */
     int64_t int_low, int_high;

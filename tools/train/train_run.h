@@ -66,6 +66,12 @@ void leat_train_checkpoint_before_best(leat_train_run *t);
  * run of more epochs makes them again, and adds their gradients to those of the next ones. */
 int leat_train_checkpoint_end(leat_train_run *t, leat_error *err);
 
+/* LEAT_E_ARGUMENT where --save would replace an input, a checkpoint or best weights of a run, or a file that leat did not write.
+ * The file of --restore is often that of --save, and may be.
+ * resume   NULL: none */
+int leat_train_check_save(const leat_train_run *t, const leat_config *config, const char *save,
+                          const char *resume, leat_error *err);
+
 /* --- the folder of --log: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and a sheet of the first batch ---
  *
  * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
