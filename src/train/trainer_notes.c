@@ -7,6 +7,7 @@
 
 #include "layers.h"
 #include "losses.h"
+#include "optimizers.h"
 #include "partition/net_partition.h"
 #include "trainer.h"
 #include "whiten.h"
@@ -105,6 +106,14 @@ static void note_cpu(leat_trainer *trainer, const leat_node *node, const leat_tr
                      keys[i]);
 }
 
+static void note_nesterov(leat_trainer *trainer, const leat_train_options *o)
+{
+    const leat_model *const model = &trainer->model;
+    const leat_sgd_options *const sgd = model->optimizer_options;
+    if (model->optimizer == &leat_optimizer_sgd && sgd->nesterov && sgd->momentum == 0.0f)
+        add_note(trainer, o->optimizer, "nesterov has no effect without momentum");
+}
+
 /* Settings that change nothing in this run. */
 static void note_idle(leat_trainer *trainer, const leat_config *config, const leat_node *node,
                       const leat_train_options *o, const leat_trainer_feed *feed)
@@ -116,6 +125,7 @@ static void note_idle(leat_trainer *trainer, const leat_config *config, const le
     if (*text)
         add_note(trainer, o->schedule, "schedule %s", text);
     note_cpu(trainer, node, o);
+    note_nesterov(trainer, o);
     if (whiten && !leat_whiten_wanted(&trainer->model))
         add_note(trainer, whiten,
                  "the part `whiten` has no effect: no layer of the model has `init: whiten`");

@@ -337,6 +337,8 @@ TEST_WITH(settings_without_effect_are_told, NULL, clean)
         { "graph=true", "--set train.graph: train.graph is for GPUs" },
         { "cuda={plans: measure}", "train.cuda is for GPUs, and has no effect on the CPU" },
         { "graph=auto", NULL },
+        { "optimizer={sgd: {nesterov: true}}", "nesterov has no effect without momentum" },
+        { "optimizer={sgd: {nesterov: true, momentum: 0.9}}", NULL },
     };
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

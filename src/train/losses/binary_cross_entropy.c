@@ -11,7 +11,8 @@
 
 static const leat_option options[] = {
     LEAT_GPU_OPTION(leat_binary_options, with_logits, BOOL, "true", 0, 1,
-                    "true: the model ends without sigmoid; false: with one"),
+                    "true: the model ends without sigmoid; false: with one, whose results are kept "
+                    "1e-7 away from 0 and 1"),
     LEAT_GPU_OPTION(leat_binary_options, label_smoothing, F32, "0", 0, 1,
                     "share of the target that is moved to 1/2"),
     LEAT_GPU_OPTION(leat_binary_options, positive_weight, F32, "1", 0, 1e9,
