@@ -67,7 +67,8 @@ const leat_command leat_command_export = {
     .text =
         "Writes the model of a config's `train` part, with trained weights, as an ONNX file. Its "
         "input is what the pipeline of the `eval` part gives, float32 [batch, height, width, "
-        "channels] or [batch, n]; preparing images stays with the program that runs it.",
+        "channels] or [batch, n]; preparing images, and the views of `train.views`, stay with the "
+        "program that runs it.",
     .example =
         "  leat export examples/cifar10.yaml --weights cifar10.safetensors --onnx cifar10.onnx",
     .n_min = 1,
