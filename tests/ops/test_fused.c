@@ -7,6 +7,7 @@
 #include "fixtures/own_folder.h"
 
 #include "base/cpu.h"
+#include "ops/image/resample.h"
 #include "pipeline/sample/sample.h"
 
 static const char *const parts[] = { "whole", "damaged" };
@@ -166,6 +167,37 @@ TEST(one_go_equals_one_by_one)
                 }
     }
     leat_cpu_use(leat_cpu_best());
+}
+
+/* Pictures of more rows than the decoder keeps at a time: where NEAREST takes few of them, all that it keeps can lie between
+ * two that it takes. */
+TEST(large_pictures_become_small)
+{
+    static const op_jpeg_how kinds[] = { { .h = 1, .v = 1 }, { .h = 2, .v = 2, .restart = 4 } };
+    static const int heights[] = { 1, 2, 3, 5, 8, 13, 20, 27, 36, 50 };
+    static const char *const chains[] = {
+        "[decode_jpeg, {resize: {size: [%d, 30], interpolation: %s}}]",
+        "[decode_jpeg, {random_resized_crop: {size: [%d, 21], interpolation: %s}}, normalize]",
+        "[decode_jpeg, {resize: {size: [%d, 200], interpolation: %s}}, {center_crop: [1, 7]}]",
+    };
+    for (int i = 0; i < 2; i++) {
+        leat_view image = op_drawing(800 - 190 * i, 640 + 270 * i, 3);
+        leat_view bytes = op_jpeg(image, kinds[i]);
+        write_image("large", i, &bytes);
+        free(image.data);
+        free(bytes.data);
+    }
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
+        for (size_t h = 0; h < sizeof heights / sizeof *heights; h++)
+            for (int name = 0; leat_resample_names[name]; name++) {
+                char ops[200];
+                int n_fused;
+                snprintf(ops, sizeof ops, chains[c], heights[h], leat_resample_names[name]);
+                const uint64_t want = digest_of("large", ops, false, 0, &n_fused);
+                if (digest_of("large", ops, true, 2, &n_fused) != want)
+                    fail_msg("%s", ops);
+                assert_true(n_fused >= 2);
+            }
 }
 
 /* The size is the smallest that is not smaller than the result. */

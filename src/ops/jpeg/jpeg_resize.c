@@ -227,14 +227,15 @@ static int take_window(resizer *r, int32_t height, leat_scratch *scratch)
     return r->window ? LEAT_OK : LEAT_E_NOMEM;
 }
 
-/* Moves the rows that are still needed to the start of the window. */
+/* Moves the rows that are still needed to the start of the full window. NEAREST may need none of them. */
 static void slide(resizer *r)
 {
-    const int32_t keep = r->down.start[next_group(r)] - r->n_gone;
-    leat_check(keep > 0 && r->n_done < r->target->height);
-    memmove(r->window, r->window + (size_t)keep * r->stride_bytes,
-            (size_t)(r->n_room - keep) * r->stride_bytes);
-    r->n_gone += keep;
+    const int32_t ahead = r->down.start[next_group(r)] - r->n_gone;
+    const int32_t gone = ahead < r->n_room ? ahead : r->n_room;
+    leat_check(gone > 0 && r->n_done < r->target->height);
+    memmove(r->window, r->window + (size_t)gone * r->stride_bytes,
+            (size_t)(r->n_room - gone) * r->stride_bytes);
+    r->n_gone += gone;
 }
 
 static uint8_t *next_row(leat_jpeg_rows *rows)
