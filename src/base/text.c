@@ -31,6 +31,15 @@ int leat_text(char *text, size_t size, const char *format, ...)
     return n;
 }
 
+void leat_text_append(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    leat_text_v(text + used, size - used, format, args);
+    va_end(args);
+}
+
 size_t leat_text_message_v(char *text, size_t size, const char *format, va_list args)
 {
     char raw[2 * sizeof(leat_error)]; /* long enough that only leat_visible() cuts */

@@ -15,6 +15,9 @@
 int leat_text(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);
 int leat_text_v(char *text, size_t size, const char *format, va_list args) LEAT_PRINTF(3, 0);
 
+/* Adds to a text of `size` bytes in all, as far as there is room. */
+void leat_text_append(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);
+
 /* leat_text_v() for a message: what its arguments hold cannot move a terminal's cursor or colour it
  * (formats/visible.h). Line breaks stay where the format has one. Returns the length of the message. */
 size_t leat_text_message_v(char *text, size_t size, const char *format, va_list args)

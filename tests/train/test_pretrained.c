@@ -375,6 +375,35 @@ TEST(what_does_not_fit_is_an_error)
     }
 }
 
+/* Names and shapes are the file's: however long, the message keeps to its room. */
+TEST(a_message_has_room_for_any_names)
+{
+    enum { UNFIT = 3, NEW = 4, UNUSED = 4 };
+    static const char name_of[] = "backbone.stages.%d.blocks.0.attention.query_projection.%s";
+    static const uint64_t large[] = { 0, 1000000000, 100000, 10000 };
+    char names[UNFIT + UNUSED][80], model[1200] = "[flatten";
+    leat_safetensor more[UNFIT + UNUSED];
+    fixture f;
+    char text[512];
+    for (int i = 0; i < UNFIT + UNUSED; i++) {
+        snprintf(names[i], sizeof names[i], name_of, i, i < UNFIT ? "in.weight" : "out.weight");
+        more[i] = tensor(names[i], 4, large);
+    }
+    for (int i = 0; i < UNFIT + NEW; i++) {
+        char layer[120], name[80];
+        snprintf(name, sizeof name, name_of, i, "in");
+        snprintf(layer, sizeof layer, ", dense: {name: %s, units: 4}", name);
+        strcat(model, layer);
+    }
+    strcat(model, "]");
+    snprintf(text, sizeof text, "weights: %s", write_torch(more, UNFIT + UNUSED));
+    open_with(&f, model, text);
+    assert_int_equal(leat_trainer_load(f.trainer, &f.err), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "3 of another shape or type: "));
+    assert_non_null(strstr(f.err.message, "of the model not in the file: "));
+    fixture_close(&f);
+}
+
 /* A value that is not finite does not matter where it is not taken. */
 TEST(a_skipped_tensor_is_not_read)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "train/name_pattern.h"
 #include "train/weights/weight_file.h"
 #include "train/whiten.h"
@@ -147,23 +148,22 @@ static size_t add_open(const matching *m, leat_loaded state, const char *what, c
                        size_t size)
 {
     enum { SHOWN = 3 };
-    size_t n = 0, shown = 0, at = strlen(text);
+    size_t n = 0, shown = 0;
     for (size_t i = 0; i < m->p->n_rows; i++)
         n += m->p->rows[i].state == state && is_open(m, i);
     if (n)
-        at += (size_t)snprintf(text + at, size - at, "; %zu %s: ", n, what);
+        leat_text_append(text, size, "; %zu %s: ", n, what);
     for (size_t i = 0; i < m->p->n_rows && shown < SHOWN; i++) {
         const leat_loaded_row *row = &m->p->rows[i];
         if (row->state != state || !is_open(m, i))
             continue;
-        at += (size_t)snprintf(text + at, size - at, "%s'%.48s'", shown ? ", " : "", row->name);
+        leat_text_append(text, size, "%s'%.48s'", shown ? ", " : "", row->name);
         if (state == LEAT_LOADED_UNFIT)
-            at += (size_t)snprintf(text + at, size - at, " (%.32s, in the model %.32s)", row->found,
-                                   row->model);
+            leat_text_append(text, size, " (%.32s, in the model %.32s)", row->found, row->model);
         shown++;
     }
     if (n > SHOWN)
-        snprintf(text + at, size - at, ", …");
+        leat_text_append(text, size, ", …");
     return n;
 }
 
