@@ -390,6 +390,20 @@ const char *leat_trainer_graph_failure(const leat_trainer *trainer)
 
 /* --- from a plan ----------------------------------------------------------------------------- */
 
+/* A checkpoint of other files, under the names of these, is told from one of the same. */
+static int add_files(leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+{
+    const uint64_t files = leat_plan_fingerprint(plan);
+    char *with = NULL;
+    if (files == 0)
+        return LEAT_OK;
+    if (asprintf(&with, "%sdata.files %016llx\n", trainer->settings, (unsigned long long)files) < 0)
+        return leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
+    free(trainer->settings);
+    trainer->settings = with;
+    return LEAT_OK;
+}
+
 /* device: NULL: only checks, see leat_trainer_open_feed(). */
 static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_device *device,
                          leat_ranks *ranks, bool evaluates, leat_trainer **out, leat_error *err)
@@ -408,8 +422,11 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
         return rc;
     feed.n_classes = leat_plan_n_classes(plan, options.target.text);
     rc = open_feed(config, node, &options, &feed, device, out, err);
-    if (rc == LEAT_OK && feed.n_classes > 0 &&
-        (rc = leat_weight_classes_of(plan, feed.n_classes, &(*out)->class_names, err)) < 0)
+    if (rc == LEAT_OK && feed.n_classes > 0)
+        rc = leat_weight_classes_of(plan, feed.n_classes, &(*out)->class_names, err);
+    if (rc == LEAT_OK && device && !evaluates)
+        rc = add_files(*out, plan, err);
+    if (rc < 0)
         leat_trainer_close(out);
     return rc;
 }
@@ -443,13 +460,14 @@ int leat_trainer_open_evaluation(const leat_config *config, const leat_plan *pla
     return open_alone(config, plan, device, true, out, err);
 }
 
-/* Deletes the lines of `eval`: ranks may name its files in their own way, and what they hold is compared elsewhere. */
-static char *without_eval(char *lines)
+/* Deletes the lines of `eval` and those about files: ranks may have copies, named in their own way, and what they hold is
+ * compared elsewhere. */
+static char *without_files(char *lines)
 {
-    static const char eval[] = "eval.";
+    static const char eval[] = "eval.", data[] = "data.";
     for (char *line = lines; line && *line;) {
         char *const next = line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
-        if (strncmp(line, eval, sizeof eval - 1) != 0)
+        if (strncmp(line, eval, sizeof eval - 1) != 0 && strncmp(line, data, sizeof data - 1) != 0)
             line = next;
         else
             memmove(line, next, strlen(next) + 1);
@@ -462,7 +480,7 @@ static char *without_eval(char *lines)
 static char *describe_rank(const leat_trainer *trainer, const leat_plan_info *plan)
 {
     char *text = NULL, onednn[96];
-    char *const model = without_eval(leat_checkpoint_describe(trainer));
+    char *const model = without_files(leat_checkpoint_describe(trainer));
     leat_dn_describe(onednn, sizeof onednn);
     if (!model ||
         asprintf(&text,

@@ -252,6 +252,7 @@ TEST(loaders)
     assert_int_equal(leat_plan_n_classes(plan, NULL), 0);
     assert_int_equal(leat_plan_changed_ns(NULL), 0);
     assert_int_equal(leat_plan_stamp(NULL), 0);
+    assert_int_equal(leat_plan_fingerprint(NULL), 0);
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_stream_follow(NULL, NULL));

@@ -431,6 +431,29 @@ TEST(replaced_data_are_told)
     expect_in(err, "files of the data were written to or replaced after c/step-000000015");
 }
 
+/* Nothing was written to them, nor were they moved: their folder was, or a link to it leads elsewhere. */
+TEST(a_folder_in_the_place_of_another_is_told)
+{
+    static const char train[] = "$L train x.yaml -q --set 'source={%s}' --set train.epochs=9 "
+                                "--set 'train.model=[flatten, dense: 10]' %s --steps %d";
+    static const char *const sources[] = { "tfrecord: now/x-*-of-00002.tfrecord",
+                                           "tfrecord: link/x-*-of-00002.tfrecord" };
+    make_pipeline();
+    expect_success(shell("mkdir now xother && ln -s now link && cp x-*-of-00002.tfrecord now && "
+                         "cp x-*-of-00002.tfrecord xother && touch -d '1 day ago' xother/*"));
+    for (int i = 0; i < 2; i++) {
+        expect_success(shell(train, sources[i], "--checkpoint c", 4));
+        expect_success(shell(train, sources[i], "--checkpoint c --resume", 1));
+        assert_null(strstr(err, "data.files"));
+        expect_success(shell("mv now xwas && mv xother now"));
+        expect_success(shell(train, sources[i], "--checkpoint c --resume", 1));
+        expect_in(err, "other settings than in the saved run: data.files ");
+        assert_null(strstr(err, "replaced after"));
+        expect_success(shell("rm -r c; mv now xother && mv xwas now"));
+    }
+    expect_success(shell("rm -r now link"));
+}
+
 /* Every entry of `train` that changes weights: changed, added, taken away; the others are not told. */
 TEST(other_settings_are_told)
 {

@@ -96,9 +96,9 @@ int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor)
                : 0;
 }
 
-static leat_file_watch_stamp stamp_of(const leat_plan *plan)
+/* stamp: as begun. */
+static leat_file_watch_stamp stamp_of(const leat_plan *plan, leat_file_watch_stamp stamp)
 {
-    leat_file_watch_stamp stamp = { 0 };
     const leat_source *const source = plan ? plan->source : NULL;
     return source && source->table->stamp && source->table->stamp(source, &stamp, NULL) == LEAT_OK
                ? stamp
@@ -107,12 +107,17 @@ static leat_file_watch_stamp stamp_of(const leat_plan *plan)
 
 int64_t leat_plan_changed_ns(const leat_plan *plan)
 {
-    return stamp_of(plan).newest_ns;
+    return stamp_of(plan, (leat_file_watch_stamp){ 0 }).newest_ns;
 }
 
 uint64_t leat_plan_stamp(const leat_plan *plan)
 {
-    return stamp_of(plan).digest;
+    return stamp_of(plan, (leat_file_watch_stamp){ 0 }).digest;
+}
+
+uint64_t leat_plan_fingerprint(const leat_plan *plan)
+{
+    return plan ? stamp_of(plan, leat_file_watch_stamp_of_some(plan->source->n_files)).digest : 0;
 }
 
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)

@@ -18,6 +18,7 @@
 #define FILES_MOST  4096 /* whose content is in a stamp */
 #define BLOCKS_MOST 4096 /* of all, as long as each of these files has BLOCKS_LEAST */
 enum { BLOCKS_LEAST = 3, BLOCKS_OF_FILE = 64 };
+enum { SOME_FILES = 256, SOME_BLOCKS = 4 };
 
 leat_file_watch_id leat_file_watch_id_in(const struct stat *status)
 {
@@ -35,6 +36,20 @@ leat_file_watch_stamp leat_file_watch_stamp_of_content(uint64_t n_files)
                     : share < BLOCKS_LEAST ? BLOCKS_LEAST
                                            : share,
     };
+}
+
+leat_file_watch_stamp leat_file_watch_stamp_of_some(uint64_t n_files)
+{
+    return (leat_file_watch_stamp){ .every = (n_files + SOME_FILES - 1) / SOME_FILES,
+                                    .n_blocks = SOME_BLOCKS,
+                                    .some = true };
+}
+
+bool leat_file_watch_stamp_skips(leat_file_watch_stamp *stamp)
+{
+    const bool skips = stamp->some && stamp->every && stamp->n_files % stamp->every != 0;
+    stamp->n_files += skips;
+    return skips;
 }
 
 /* Blocks from the first to the last of a file, which may be all of it. */

@@ -26,11 +26,16 @@ typedef struct leat_file_watch_stamp {
     uint64_t n_files;  /* added so far */
     uint64_t every;    /* content of the first of this many files is in the digest; 0: of none */
     uint64_t n_blocks; /* of such a file */
+    bool some;         /* and the other files are left out */
 } leat_file_watch_stamp;
 
 /* Starts a stamp of n files that also knows content, for files that get their old time back: at most 4,096 files, and 64
  * blocks of a file, spread evenly. */
 leat_file_watch_stamp leat_file_watch_stamp_of_content(uint64_t n_files);
+/* The same of few blocks of at most 256 files, for sets that are not to be read, nor asked about, as a whole. */
+leat_file_watch_stamp leat_file_watch_stamp_of_some(uint64_t n_files);
+/* Whether the next file is left out, and passes over it if so. */
+bool leat_file_watch_stamp_skips(leat_file_watch_stamp *stamp);
 /* Adds a file. fd -1: opens the path if it has to be read; content that cannot be read counts as none.
  * LEAT_OK, or LEAT_E_IO: there are too few descriptors. */
 int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, int fd,

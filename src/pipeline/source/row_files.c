@@ -183,6 +183,8 @@ int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, 
     for (size_t i = 0; i < s->n_files; i++) {
         const leat_row_file *const file = s->files[i];
         struct stat status;
+        if (leat_file_watch_stamp_skips(out))
+            continue;
         int rc = leat_file_watch_same(&file->watch.id, file->fd, file->path, err);
         if (rc < 0)
             return rc;

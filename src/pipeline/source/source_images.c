@@ -306,6 +306,8 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
     for (size_t i = 0; i < source->list.n_files && rc >= 0; i++) {
         const char *const path = source->list.files[i].path;
         struct stat status;
+        if (leat_file_watch_stamp_skips(out))
+            continue;
         if (stat(path, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
         rc = leat_file_watch_stamp_add(out, path, -1, &status, err);

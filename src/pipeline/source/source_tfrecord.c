@@ -429,6 +429,8 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
         const leat_file_watch_id *const id = &s->file.watch.id;
         const bool is_open = leat_tfrecord_shard_opened(s), stays = is_open && !s->file.files;
         struct stat status;
+        if (leat_file_watch_stamp_skips(out))
+            continue;
         if ((stays ? fstat(s->file.fd, &status) : stat(s->path, &status)) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
         const leat_file_watch_id now = leat_file_watch_id_in(&status);
