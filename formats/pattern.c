@@ -139,6 +139,15 @@ int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_e
                : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern);
 }
 
+/* Elsewhere `**` stands for folders of any depth; for glob(3) it is `*`, which leaves files out. */
+static int has_deep_part(const char *pattern)
+{
+    for (const char *at = pattern; (at = strstr(at, "**")); at += 2)
+        if ((at == pattern || at[-1] == '/') && (at[2] == '/' || !at[2]))
+            return 1;
+    return 0;
+}
+
 int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_error *err)
 {
     if (!strpbrk(pattern, "*?[\\"))
@@ -146,9 +155,14 @@ int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_e
     char *const escaped = escape(pattern, literal_length(pattern));
     if (!(flags & GLOB_APPEND))
         *out = (glob_t){ 0 };
-    const int rc = escaped
-                       ? leat_pattern_list(escaped, flags, out, err)
-                       : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern);
+    const int rc =
+        !escaped ? leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern)
+        : has_deep_part(escaped)
+            ? leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                               "%s: `**` does not stand for folders of any depth: name each depth "
+                               "with a pattern of its own, such as a/*.npy and a/*/*.npy",
+                               pattern)
+            : leat_pattern_list(escaped, flags, out, err);
     free(escaped);
     return rc;
 }

@@ -18,7 +18,7 @@
 int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_error *err);
 
 /* The same, but a pattern that is the name of an existing file matches that file, and the longest leading folder that
- * exists is taken literally. */
+ * exists is taken literally. LEAT_FORMAT_BAD: it has a part `**`. */
 int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_error *err);
 
 /* Returns a pattern that matches `text` literally, in new memory; NULL: out of memory. */

@@ -20,7 +20,7 @@ static const leat_option options[] = {
     LEAT_OPTION_ENUM(pad_options, mode, "constant", leat_image_pad_modes,
                      "what is added: value, the edge, or the image mirrored"),
     LEAT_OPTION_F32S(pad_options, value, "0", -1e6, 1e6,
-                     "value of constant padding: one, or one per channel"),
+                     "value of constant padding: one, or one per channel; rounded for uint8"),
     LEAT_OPTION_END
 };
 

@@ -56,6 +56,24 @@ TEST(what_exists_is_taken_literally)
     expect_success(shell("rm -r x* y*"));
 }
 
+/* glob(3) would take it for `*`, and leave out what lies deeper. */
+TEST(folders_of_any_depth_are_refused)
+{
+    static const char *const deep[] = { "**/x.npy", "a/**", "**", "a/**/b/*.npy" };
+    static const char *const plain[] = { "a/x**", "**x/y", "a/*/*.npy" };
+    for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
+        leat_format_error why;
+        glob_t found;
+        assert_int_equal(leat_pattern_glob(deep[i], 0, &found, &why), LEAT_FORMAT_BAD);
+        assert_non_null(strstr(why.text, "name each depth"));
+        globfree(&found);
+    }
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_string_equal(found_by(plain[i]), "");
+    assert_int_equal(shell("$L index 'x/**/*.tfrecord'"), 1);
+    expect_in(err, "x/**/*.tfrecord: `**` does not stand for");
+}
+
 /* A set in a folder with brackets, under a PREFIX with brackets and a star. */
 TEST_WITH(sets_under_such_names_are_read, NULL, clean)
 {

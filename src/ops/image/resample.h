@@ -20,7 +20,8 @@
 extern const char *const leat_resample_names[];
 #define LEAT_RESAMPLE_HELP                                                                         \
     "Pillow's filters; antialiased when shrinking, unless nearest; bicubic and lanczos "           \
-    "clip only the result, as Pillow does for float images (mode F)"
+    "clip only the result, as Pillow does for float images (mode F); where nearest meets the "     \
+    "border of two pixels it takes the second, and Pillow's sums may end in the first"
 
 /* Computes the taps of one axis from n_in to n_out pixels. Memory comes from `scratch`.
  * Returns LEAT_OK or LEAT_E_NOMEM. */

@@ -187,7 +187,10 @@ static int glob_all(const leat_string *patterns, int32_t n, const leat_node *whe
         leat_format_error why;
         const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, found, &why);
         if (rc < 0)
-            return leat_node_fail(where, err, rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
+            return leat_node_fail(where, err,
+                                  rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM
+                                  : rc == LEAT_FORMAT_BAD ? LEAT_E_CONFIG
+                                                          : LEAT_E_IO,
                                   "%s", why.text);
         if (found->gl_pathc == before)
             return fail_no_match(pattern, where, err);

@@ -299,17 +299,18 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     if (net->job.overlaps)
         leat_cpu_ranks_begin(net);
     leat_cpu_team_run(&net->team, own_micro(net));
+    net->folds_stale |=
+        how->train; /* every training step moves running statistics, also one that fails */
     if (net->failed < 0 || leat_cpu_ranks_own_error(net) < 0)
         return leat_fail_as(err, &net->error);
     if (how->train && !leat_cpu_loss_is_finite(net)) {
         net->packs_stale = false;
-        net->folds_stale = true;
         return leat_cpu_find_bad(net, err);
     }
     if (how->train && (rc = leat_cpu_check_update(net, err)) < 0)
         return rc;
     net->packs_stale = updates(&net->job) && how->last;
-    net->folds_stale = how->train; /* every training step moves running statistics */
+    net->folds_stale = how->train;
     net->updates += updates(&net->job) && how->last;
     add_sums(net);
     return LEAT_OK;
