@@ -61,8 +61,7 @@ static int apply(const void *opts, const leat_draw *draw, const leat_view *in, c
 
 const leat_op leat_op_center_crop = {
     .name = "center_crop",
-    .help = "cut a box of fixed size from the middle; of an odd margin the smaller half is above "
-            "and left",
+    .help = "cut a box of fixed size from the middle; the smaller margin is above and left",
     .options_size = sizeof(crop_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,
