@@ -196,7 +196,7 @@ TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
         shell("sed 's/drop_remainder: true}/drop_remainder: true}\\n    - take: 1/' z.yaml "
               ">y.yaml"));
     expect_failure(shell("$L predict y.yaml --weights x.st test-images/*/*"), 1,
-                   "gives 7 samples of ");
+                   "gives 7 samples, of 7 of the 60 images");
     expect_success(shell("sed 's/- take: 1/- skip: 1\\n    - repeat: 2/' y.yaml >w.yaml && "
                          "$L eval w.yaml --weights x.st -q"));
     assert_null(strstr(out, "in no batch"));
