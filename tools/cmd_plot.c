@@ -225,6 +225,16 @@ static int write_picture(struct plot *p, leat_error *err)
     return rc;
 }
 
+static void say_left_out(const struct plot *p, const struct panel *panel,
+                         const leat_chart_line *line)
+{
+    if (line->n_left_out)
+        fprintf(stderr, "leat plot: %s: %s: %d of %d values are not drawn: NaN, infinite or null\n",
+                leat_terminal_name(p->call->arguments[line->colour]),
+                leat_terminal_name(panel->keys[line->dash]), line->n_left_out,
+                line->n + line->n_left_out);
+}
+
 static void add_curve_json(json_t *list, const struct plot *p, const struct panel *panel,
                            const leat_chart_line *line)
 {
@@ -237,6 +247,7 @@ static void add_curve_json(json_t *list, const struct plot *p, const struct pane
     leat_json_text(one, "run", p->call->arguments[line->colour]);
     leat_json_text(one, "key", panel->keys[line->dash]);
     leat_json_int(one, "points", line->n);
+    leat_json_int(one, "left_out", line->n_left_out);
     leat_json_real(one, "last", line->y[line->n - 1]);
     leat_json_real(one, "min", low);
     leat_json_real(one, "max", high);
@@ -247,8 +258,11 @@ static int write_json(const struct plot *p, leat_error *err)
     json_t *json = leat_json_open("plot"), *list = json_array();
     int64_t n_damaged = 0;
     for (int i = 0; i < p->n_panels; i++)
-        for (int k = 0; k < p->panels[i].lines.n; k++)
-            add_curve_json(list, p, &p->panels[i], &p->panels[i].lines.lines[k]);
+        for (int k = 0; k < p->panels[i].lines.n; k++) {
+            const leat_chart_line *const line = &p->panels[i].lines.lines[k];
+            say_left_out(p, &p->panels[i], line);
+            add_curve_json(list, p, &p->panels[i], line);
+        }
     for (int i = 0; i < p->n_rows; i++)
         n_damaged += p->rows[i].n_damaged;
     if (!leat_json_to_stdout(p->o->json))

@@ -192,6 +192,9 @@ struct predict {
     picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
     float *outputs, *values; /* of a batch: the model's, and what is shown of them */
+    float *
+        *kept; /* of each image, until those before it were put out: its outputs, then its values */
+    int n_out; /* images that were put out */
     int64_t n_outputs;
     bool probabilities;
     bool binary;  /* the one output is the probability of class 1 of two */
@@ -275,26 +278,64 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
     return rc;
 }
 
-/* A pipeline without such a stage is left as it is. */
+/* Sets `what` of all stages of that name: of the first, the second and so on, or takes all away. */
+static int set_stage(struct predict *p, const char *section, const char *name, const char *what,
+                     leat_error *err)
+{
+    char text[96];
+    int rc = LEAT_OK;
+    for (int i = 0; rc == LEAT_OK; i++) {
+        snprintf(text, sizeof text, "pipeline.%s[%d]%s", name, *what == '-' ? 0 : i, what);
+        rc = set(p, section, text, err);
+    }
+    return rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT ? LEAT_OK : rc; /* there is no other one */
+}
+
 static int set_stages(struct predict *p, const char *section, leat_error *err)
 {
-    static const char *const stages[] = {
+    static const char *const stages[][2] = {
         /* the last ones count, too */
-        "pipeline.batch.drop_remainder=false",
-        "pipeline.padded_batch.drop_remainder=false",
-        "pipeline.bucket_by_length.drop_remainder=false",
+        { "batch", ".drop_remainder=false" },
+        { "padded_batch", ".drop_remainder=false" },
+        { "bucket_by_length", ".drop_remainder=false" },
         /* a record that was masked or replaced would have the guesses of zeros, or of another one */
-        "pipeline.on_error=fail",
-        /* of images that were named: a cache is of the section's own source, and these are in an order */
-        "pipeline.cache-",
-        "pipeline.shuffle-",
+        { "on_error", "=fail" },
+        /* of images that were named: a cache is of the section's own source */
+        { "cache", "-" },
     };
-    for (size_t i = 0; i < sizeof stages / sizeof *stages - (p->folder.n ? 0 : 2); i++) {
-        const int rc = set(p, section, stages[i], err);
-        if (rc < 0 && rc != LEAT_E_CONFIG && rc != LEAT_E_ARGUMENT)
-            return rc;
+    int rc = LEAT_OK;
+    for (size_t i = 0; rc == LEAT_OK && i < sizeof stages / sizeof *stages - (p->folder.n ? 0 : 1);
+         i++)
+        rc = set_stage(p, section, stages[i][0], stages[i][1], err);
+    return rc;
+}
+
+/* Each image that was named comes once, in any order. */
+static int check_images(const struct predict *p, leat_error *err)
+{
+    const leat_plan_info *const info = leat_plan_get_info(p->t.plan);
+    bool *const seen = calloc((size_t)p->folder.n, sizeof *seen);
+    uint64_t *const records = calloc((size_t)info->batch_size, sizeof *records);
+    int64_t rows = 0;
+    int n = 0, rc = LEAT_OK;
+    if (!seen || !records)
+        rc = leat_files_no_memory(err);
+    for (int64_t b = 0; rc == LEAT_OK && b < info->n_batches; b++) {
+        const int64_t in_batch = leat_plan_records(p->t.plan, b, records, info->batch_size);
+        for (int64_t i = 0; i < in_batch; i++) {
+            n += !seen[records[i]];
+            seen[records[i]] = true;
+        }
+        rows += in_batch;
     }
-    return LEAT_OK;
+    if (rc == LEAT_OK && (n != p->folder.n || rows != n))
+        rc = leat_fail(err, LEAT_E_CONFIG,
+                       "the pipeline of '%s' gives %lld samples, of %d of the %d images: leave out "
+                       "stages that drop or repeat some",
+                       p->o->section, (long long)rows, n, p->folder.n);
+    free(records);
+    free(seen);
+    return rc;
 }
 
 static int open_all(struct predict *p, leat_error *err)
@@ -329,16 +370,13 @@ static int open_all(struct predict *p, leat_error *err)
     if (info->n_batches < 0)
         return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",
                          p->o->section);
-    const int64_t rows = p->folder.n > 0 ? leat_setup_rows(p->t.plan) : 0;
-    if (rows != p->folder.n)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "the pipeline of '%s' gives %lld samples of %d images: leave out stages "
-                         "that drop or repeat some",
-                         p->o->section, (long long)rows, p->folder.n);
+    if (p->folder.n > 0 && (rc = check_images(p, err)) < 0)
+        return rc;
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
     p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
     p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), 2 * sizeof *p->outputs);
-    if (!p->outputs)
+    p->kept = calloc((size_t)p->folder.n + 1, sizeof *p->kept);
+    if (!p->outputs || !p->kept)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     p->values = p->outputs + info->batch_size * p->n_outputs;
     const leat_loader_options run = { .device = p->t.device, .epochs = 1 };
@@ -380,14 +418,15 @@ static void print_guess(const struct predict *p, int64_t k, int64_t class, float
         printf("%s %.6g", k ? "," : "", (double)value);
 }
 
-/* The best guesses of row i, or all outputs in order where they are no probabilities. Of probabilities that are equal,
+/* The best guesses of a row, or all outputs in order where they are no probabilities. Of probabilities that are equal,
  * as those of many classes are 0, the class with the larger output comes first. */
-static int add_one(struct predict *p, const char *file, int64_t i, leat_error *err)
+static int add_one(struct predict *p, const char *file, const float *outputs, const float *values,
+                   leat_error *err)
 {
     const bool talks = !leat_json_to_stdout(p->o->json);
-    const float *const values = p->values + i * p->n_outputs, pair[2] = { 1 - *values, *values };
+    const float pair[2] = { 1 - *values, *values };
     const float *const x = p->binary ? pair : values;
-    const float *const order = p->binary ? pair : p->outputs + i * p->n_outputs;
+    const float *const order = p->binary ? pair : outputs;
     const int64_t n = p->binary ? 2 : p->n_outputs;
     const int64_t shown = p->probabilities && p->o->top < n ? p->o->top : n;
     bool *used = calloc((size_t)n, sizeof *used);
@@ -410,6 +449,25 @@ static int add_one(struct predict *p, const char *file, int64_t i, leat_error *e
     return LEAT_OK;
 }
 
+/* Images are put out in the order in which they were named, each when those before it are. */
+static int keep_one(struct predict *p, uint64_t image, const float *outputs, const float *values,
+                    leat_error *err)
+{
+    const size_t n = (size_t)p->n_outputs;
+    float *row = p->kept[image] = calloc(n, 2 * sizeof *row);
+    int rc = row ? LEAT_OK : leat_files_no_memory(err);
+    if (row) {
+        memcpy(row, outputs, n * sizeof *row);
+        memcpy(row + n, values, n * sizeof *row);
+    }
+    while (rc == LEAT_OK && (row = p->kept[p->n_out])) {
+        rc = add_one(p, p->folder.files[p->n_out], row, row + n, err);
+        p->kept[p->n_out++] = NULL;
+        free(row);
+    }
+    return rc;
+}
+
 static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
 {
     const int64_t most = leat_plan_get_info(p->t.plan)->batch_size;
@@ -425,11 +483,13 @@ static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
         leat_plan_records(p->t.plan, info.number, records, most);
     }
     for (int64_t i = 0; i < info.rows && rc == LEAT_OK; i++) {
+        const float *const outputs = p->outputs + i * p->n_outputs;
+        const float *const values = p->values + i * p->n_outputs;
         char text[512];
-        const char *const name =
-            p->folder.n > 0 ? p->folder.files[records[i]]
-                            : leat_plan_record_text(p->t.plan, records[i], text, sizeof text);
-        rc = add_one(p, name, i, err);
+        rc = p->folder.n > 0
+                 ? keep_one(p, records[i], outputs, values, err)
+                 : add_one(p, leat_plan_record_text(p->t.plan, records[i], text, sizeof text),
+                           outputs, values, err);
     }
     free(records);
     return rc;
@@ -469,7 +529,10 @@ static int run(const leat_call *call, leat_error *err)
     picture_folder_name(&p.folder, err);
     leat_loader_close(&p.loader);
     leat_trained_close(&p.t);
+    for (int i = 0; p.kept && i < p.folder.n; i++)
+        free(p.kept[i]);
     picture_folder_close(&p.folder);
+    free(p.kept);
     free(p.outputs);
     json_decref(p.list);
     fflush(stdout);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
-#include <fnmatch.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
-#include "formats/safetensors.h"
 #include "host.h"
 #include "print/bad_list.h"
 #include "print/json.h"
@@ -243,70 +241,6 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
-/* A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
-static bool is_checkpoint(const char *path)
-{
-    static const char of_step[] = "step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors";
-    const char *const name = leat_files_base_name(path);
-    char *const folder = leat_files_text("%.*s.", (int)(name - path), path);
-    leat_safetensors *file = NULL;
-    leat_format_error why;
-    int64_t step = -1;
-    bool is = !fnmatch(of_step, name, 0);
-    if (!strcmp(name, LEAT_CHECKPOINT_BEST) && folder)
-        is |= leat_checkpoint_newest(folder, &step, NULL) == LEAT_OK && step >= 0;
-    if (!is && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK)
-        is = leat_safetensors_note_of(file, "checkpoint") != NULL;
-    leat_safetensors_close(&file);
-    free(folder);
-    return is;
-}
-
-/* The folder of the checkpoints keeps files of such names itself. */
-static bool is_kept(const char *folder, const char *path)
-{
-    const char *const name = leat_files_base_name(path);
-    char *const best = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
-    char *const own = leat_files_text("%s/%s", folder, name);
-    const bool kept = (best && leat_files_same(path, best)) ||
-                      (own && !strncmp(name, "step-", 5) && leat_files_same(path, own));
-    free(best);
-    free(own);
-    return kept;
-}
-
-/* What --save would replace: another output, or weights that the run begins with and that may be another program's. Those of
- * --restore are often of the same --save. */
-static int check_save(const struct train *t, leat_error *err)
-{
-    static const leat_output_kind weights = { "a file of weights that leat wrote",
-                                              "{\"__metadata__\":{\"writer\":\"leat ", 8 };
-    const char *const save = t->o->save, *const resume = t->o->resume;
-    const char *const folder = leat_trainer_get_info(t->run.trainer)->checkpoint_dir;
-    char from[LEAT_CHECKPOINT_PATH];
-    const bool begins =
-        leat_config_get(t->config, "train.weights.file", from, sizeof from, NULL) == LEAT_OK ||
-        leat_config_get(t->config, "train.weights", from, sizeof from, NULL) == LEAT_OK;
-    const int rc = leat_files_check(save, &weights, err);
-    if (rc < 0)
-        return leat_fail_in(err, rc, "--save: ");
-    if ((folder && is_kept(folder, save)) || (resume && is_kept(resume, save)))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--save: %s is a file that --checkpoint keeps in its folder, and would be "
-                         "overwritten: choose another name",
-                         save);
-    if ((begins && leat_files_same(save, from)) || (resume && leat_files_same(save, resume)))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--save: %s is an input and would be overwritten: choose another name",
-                         save);
-    if (is_checkpoint(save))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--save: %s is a checkpoint of a run, or has the name of one, and would "
-                         "be replaced by weights alone: choose another name",
-                         save);
-    return LEAT_OK;
-}
-
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
@@ -320,7 +254,7 @@ static int check_outputs(const struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is simulated, so there are no weights to save",
                          info->simulated_by);
-    return check_save(t, err);
+    return leat_train_check_save(&t->run, t->config, t->o->save, t->o->resume, err);
 }
 
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */

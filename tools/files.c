@@ -162,7 +162,20 @@ static char *folder_of(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     const int n = (int)(slash ? slash - path : 0);
-    return slash ? leat_files_text("%.*s", n ? n : 1, path) : strdup(".");
+    return slash ? leat_files_cut_slashes(leat_files_text("%.*s", n ? n : 1, path)) : strdup(".");
+}
+
+/* Neither exists, and the last name of none is a link. */
+static bool same_names(const char *a, const char *b)
+{
+    if (strcmp(leat_files_base_name(a), leat_files_base_name(b)) != 0)
+        return false;
+    char *const folder_a = folder_of(a), *const folder_b = folder_of(b);
+    const bool same =
+        folder_a && folder_b && (!strcmp(a, b) || leat_files_same(folder_a, folder_b));
+    free(folder_a);
+    free(folder_b);
+    return same;
 }
 
 bool leat_files_same(const char *a, const char *b)
@@ -172,13 +185,13 @@ bool leat_files_same(const char *a, const char *b)
     if (has_first || has_second)
         return has_first && has_second && first.st_dev == second.st_dev &&
                first.st_ino == second.st_ino;
-    if (strcmp(leat_files_base_name(a), leat_files_base_name(b)) != 0)
-        return false;
-    char *const folder_a = folder_of(a), *const folder_b = folder_of(b);
-    const bool same =
-        folder_a && folder_b && (!strcmp(a, b) || leat_files_same(folder_a, folder_b));
-    free(folder_a);
-    free(folder_b);
+    leat_format_error why;
+    char *end_a = NULL, *end_b = NULL;
+    leat_link_follow(a, &end_a, &why); /* a link that is not followed stands for itself */
+    leat_link_follow(b, &end_b, &why);
+    const bool same = same_names(end_a ? end_a : a, end_b ? end_b : b);
+    free(end_a);
+    free(end_b);
     return same;
 }
 

@@ -15,9 +15,10 @@
 #include "checkpoint_parts.h"
 #include "weights/param_file.h"
 
-/* X(name): the notes of `__metadata__`, in the order in which the digest chains them. */
+/* X(name): the notes of `__metadata__`, in the order in which the digest chains them. The last one may be missing: the names
+ * of classes (weight_classes.h), if they are known. */
 #define NOTE_LIST(X)                                                                               \
-    X(writer) X(checkpoint) X(model) X(steps) X(updates) X(sums) X(loader) X(decisions)
+    X(writer) X(checkpoint) X(model) X(steps) X(updates) X(sums) X(loader) X(decisions) X(classes)
 
 enum {
 #define NOTE_ENUM(name) NOTE_##name,
@@ -78,13 +79,18 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
     return rc;
 }
 
+static size_t count_notes(const char *const notes[N_NOTES])
+{
+    return N_NOTES - (notes[NOTE_classes] == NULL);
+}
+
 static int write_file(const leat_param_file *file, const char *const values[N_NOTES],
                       const char *path, leat_error *err)
 {
     leat_safetensors_note notes[N_NOTES];
     for (int i = 0; i < N_NOTES; i++)
         notes[i] = (leat_safetensors_note){ note_names[i], values[i] };
-    return leat_param_file_save(file, notes, N_NOTES, path, err);
+    return leat_param_file_save(file, notes, count_notes(values), path, err);
 }
 
 static int write_parts(leat_trainer *trainer, const leat_loader_state *state, leat_param_file *file,
@@ -111,6 +117,7 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state, le
         [NOTE_sums] = sums,
         [NOTE_loader] = loader,
         [NOTE_decisions] = decisions,
+        [NOTE_classes] = trainer->class_names,
     };
     return write_file(file, notes, path, err);
 }
@@ -185,15 +192,16 @@ static int find_notes(const leat_safetensors *file, const char *path, const char
                          "%s: a checkpoint of version %.20s, this leat reads version %s", path,
                          saved, version);
     for (int i = 0; i < N_NOTES; i++)
-        if (!(notes[i] = leat_safetensors_note_of(file, note_names[i])))
+        if (!(notes[i] = leat_safetensors_note_of(file, note_names[i])) && i != NOTE_classes)
             return leat_fail(err, LEAT_E_DATA, "%s: the checkpoint is damaged: it has no '%s'",
                              path, note_names[i]);
     return LEAT_OK;
 }
 
-static int check_digest(const leat_safetensors *file, const char *path, leat_error *err)
+static int check_digest(const leat_safetensors *file, const char *const notes[N_NOTES],
+                        const char *path, leat_error *err)
 {
-    return leat_param_file_is_whole(file, note_names, N_NOTES)
+    return leat_param_file_is_whole(file, note_names, count_notes(notes))
                ? LEAT_OK
                : damaged(path, "its bytes do not have the digest that was saved with them", err);
 }
@@ -202,7 +210,7 @@ int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_
 {
     const char *notes[N_NOTES];
     const int rc = find_notes(file, path, notes, err);
-    return rc < 0 ? rc : check_digest(file, path, err);
+    return rc < 0 ? rc : check_digest(file, notes, path, err);
 }
 
 /* Reads a count: digits only, below 10^15, so that it can still grow. */
@@ -269,16 +277,19 @@ static int32_t saved_micro(const leat_trainer *trainer, const char *saved)
     return takes ? (int32_t)n : trainer->model.n_micro;
 }
 
-static int compare(leat_trainer *trainer, const char *saved, int32_t n_micro, const char *path,
-                   leat_checkpoint_found *out, leat_error *err)
+static int compare(leat_trainer *trainer, const char *const notes[N_NOTES], int32_t n_micro,
+                   const char *path, leat_checkpoint_found *out, leat_error *err)
 {
     const int32_t own = trainer->model.n_micro;
     trainer->model.n_micro = n_micro;
     char *now = leat_checkpoint_describe(trainer);
     trainer->model.n_micro = own;
-    const int rc =
-        now ? leat_checkpoint_compare(saved, now, path, out->changed, sizeof out->changed, err)
-            : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    const int rc = now ? leat_checkpoint_compare(notes[NOTE_model], now, path, out->changed,
+                                                 sizeof out->changed, err)
+                       : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    if (rc == LEAT_OK)
+        leat_checkpoint_compare_classes(notes[NOTE_classes], trainer->class_names, out->changed,
+                                        sizeof out->changed);
     free(now);
     return rc;
 }
@@ -358,20 +369,26 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
                       leat_checkpoint_found *out, leat_param_file *values, leat_error *err)
 {
     const char *notes[N_NOTES];
+    char *classes = NULL;
     read_notes parsed = { 0 };
     int rc = find_notes(file, path, notes, err);
-    if (rc < 0 || (rc = check_digest(file, path, err)) < 0 ||
+    if (rc < 0 || (rc = check_digest(file, notes, path, err)) < 0 ||
         (rc = parse_notes(trainer, notes, path, &parsed, err)) < 0)
         return rc;
     const int32_t n_micro = saved_micro(trainer, notes[NOTE_model]);
     snprintf(out->path, sizeof out->path, "%s", path);
-    if ((rc = compare(trainer, notes[NOTE_model], n_micro, path, out, err)) < 0 ||
+    if ((rc = compare(trainer, notes, n_micro, path, out, err)) < 0 ||
         (rc = leat_param_file_open(&trainer->model, saved_values(trainer), values, err)) < 0 ||
-        (rc = take_all(file, path, values, err)) < 0 ||
-        (rc = apply(trainer, values, &parsed, n_micro, err)) < 0)
+        (rc = take_all(file, path, values, err)) < 0)
         return rc;
-    free(trainer->restored_classes); /* a checkpoint has none */
-    trainer->restored_classes = NULL;
+    if (notes[NOTE_classes] && !(classes = strdup(notes[NOTE_classes])))
+        return leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes");
+    if ((rc = apply(trainer, values, &parsed, n_micro, err)) < 0) {
+        free(classes);
+        return rc;
+    }
+    free(trainer->restored_classes);
+    trainer->restored_classes = classes;
     out->state = parsed.state;
     out->updates = parsed.updates;
     out->owes_evaluation = leat_decide_owes(&trainer->decide, parsed.state.next_batch);

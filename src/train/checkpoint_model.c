@@ -215,3 +215,20 @@ int leat_checkpoint_compare(const char *saved, const char *now, const char *path
             add_change(a, b, changed, size);
     return LEAT_OK;
 }
+
+void leat_checkpoint_compare_classes(const char *saved, const char *now, char *changed, size_t size)
+{
+    char before[300], after[300];
+    for (int i = 0; saved && now && (*saved || *now); i++) {
+        const line a = next(&saved), b = next(&now);
+        if (same(a, b))
+            continue;
+        const int n = snprintf(before, sizeof before, "class[%d] %.*s", i,
+                               a.length < 255 ? a.length : 255, a.text);
+        const int m = snprintf(after, sizeof after, "class[%d] %.*s", i,
+                               b.length < 255 ? b.length : 255, b.text);
+        add_change((line){ before, a.length ? n : 0 }, (line){ after, b.length ? m : 0 }, changed,
+                   size);
+        return;
+    }
+}

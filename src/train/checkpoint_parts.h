@@ -32,5 +32,8 @@ char *leat_checkpoint_settings(const leat_node *train, const leat_node *eval);
  * to `changed`, with both values, as far as there is room. Returns LEAT_OK, LEAT_E_DATA with the first difference. */
 int leat_checkpoint_compare(const char *saved, const char *now, const char *path, char *changed,
                             size_t size, leat_error *err);
+/* Adds the first class that has another name, as "class[2] dog, was cat". Both as in weight_classes.h; NULL: not known. */
+void leat_checkpoint_compare_classes(const char *saved, const char *now, char *changed,
+                                     size_t size);
 
 #endif

@@ -330,15 +330,26 @@ TEST(saving_replaces_no_other_weights)
     expect_failure(shell(TRAIN "--set train.weights=w.st --save w.st"), 2, "w.st is an input");
     expect_failure(shell(TRAIN "--resume=c.st --save c.st"), 2, "c.st is an input");
     static const char *const others[] = { "c/step-000000003.safetensors", "c/best.safetensors",
-                                          "c.st", "none/step-000000003.safetensors" };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+                                          "c.st", "c/step-000000009.safetensors",
+                                          "none/step-000000003.safetensors" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         expect_failure(shell(TRAIN "--checkpoint d --save %s", others[i]), 2,
                        "is a checkpoint of a run, or has the name of one");
-    expect_success(shell("rm -rf d none"));
+        expect_failure(shell("mkdir -p none; ln -sfn %s end.link; ln -sfn end.link o.link; " TRAIN
+                             "--save o.link",
+                             others[i]),
+                       2, "o.link is a checkpoint of a run, or has the name of one");
+    }
+    expect_success(shell("rm -rf d none *.link; mkdir e; ln -s e/best.safetensors o.link"));
+    expect_failure(shell(TRAIN "--checkpoint e --save o.link"), 2,
+                   "o.link is a file that --checkpoint keeps in its folder");
+    expect_failure(shell(TRAIN "--set train.checkpoint.dir=e --save e/.lock"), 2,
+                   "e/.lock is a file that --checkpoint keeps in its folder");
+    expect_success(shell("rm -r e *.link"));
     expect_success(shell("cmp foreign.st was/foreign.st && cmp w.st was/w.st && cmp c.st "
                          "c/step-000000003.safetensors && test ! -s c/best.safetensors"));
     expect_success(shell(TRAIN "--checkpoint c --resume --save c/last.safetensors"));
-    expect_success(shell(TRAIN "--restore w.st --save w.st && rm -r was best.link *.st"));
+    expect_success(shell(TRAIN "--restore w.st --save w.st && rm -r was *.st"));
 }
 
 /* A job that is started again until it succeeds comes to its end, with all that was asked for. */

@@ -450,6 +450,12 @@ TEST(lists_give_the_set_of_the_folder)
               "test-images --label a --label b -o v -q && $L inspect v-*.tfrecord --record 0"));
     expect_in(out, "image/class/label");
     expect_in(out, "1 -1");
+    expect_success(shell("$L inspect y-*.tfrecord v-*.tfrecord --json=v.json"));
+    expect_in(out,
+              "\n  60 records have no class: the feature is missing, or is not one int64 value");
+    expect_success(shell("grep '\"without_label\": 60' v.json && rm v.json && "
+                         "$L inspect y-*.tfrecord"));
+    assert_null(strstr(out, "no class"));
     expect_success(shell("echo notes >test-images/n.txt && echo n.txt,cross >>l.csv && "
                          "$L convert images l.csv --root test-images -o w -q --skip-bad"));
     expect_in(err, "test-images/n.txt: no image");

@@ -196,7 +196,7 @@ TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
         shell("sed 's/drop_remainder: true}/drop_remainder: true}\\n    - take: 1/' z.yaml "
               ">y.yaml"));
     expect_failure(shell("$L predict y.yaml --weights x.st test-images/*/*"), 1,
-                   "gives 7 samples of ");
+                   "gives 7 samples, of 7 of the 60 images");
     expect_success(shell("sed 's/- take: 1/- skip: 1\\n    - repeat: 2/' y.yaml >w.yaml && "
                          "$L eval w.yaml --weights x.st -q"));
     assert_null(strstr(out, "in no batch"));
@@ -390,11 +390,13 @@ TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
         expect_failure(shell("$L %s", commands[i]), 1, what);
     expect_success(shell("mkdir few/circle && $L train y.yaml --epochs 1 -q "
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
-    /* Without the source of training the weights know; a checkpoint does not know which is missing. */
+    /* Without the source of training the weights know; those of data without names do not know which is missing. */
     expect_failure(shell("$L eval l.yaml --weights x.st"), 1,
                    "x.st: class 0 is 'crescent' here, but 'circle' in the data that the weights");
-    expect_success(shell("rm -rf c && $L train x.yaml -q --checkpoint c && "
-                         "$L eval l.yaml --weights c/step-000000030.safetensors && rm -rf c"));
+    expect_success(
+        shell("rm -rf c && mv x-labels.txt l.txt && $L train x.yaml -q --checkpoint c && "
+              "mv l.txt x-labels.txt && "
+              "$L eval l.yaml --weights c/step-000000030.safetensors && rm -rf c"));
     expect_in(err, "note: the source of 'eval' has 9 classes, and the model has 10");
     expect_success(shell("$L eval x.yaml --weights x.st"));
     assert_string_equal(err, "");
@@ -403,14 +405,25 @@ TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
 /* Labels are numbers in the order of the names, so that other names can mean other classes. */
 TEST_WITH(renamed_classes_are_refused, NULL, clean)
 {
-    static const char what[] = "x.st: class 0 is 'a-ring' here, but 'circle' in the data that the "
+    static const char what[] = ": class 0 is 'a-ring' here, but 'circle' in the data that the "
                                "weights were trained on";
     train();
-    expect_success(shell("cp -r images a && cp -r test-images b && sed 's/tfrecord: "
-                         ".x-.*\"/images: a/; s/tfrecord: .y-.*\"/images: b/' "
-                         "x.yaml >f.yaml && $L train f.yaml -q --epochs 1 --save x.st && "
-                         "$L eval f.yaml --weights x.st && mv a/ring a/a-ring && "
-                         "mv b/ring b/a-ring"));
+    expect_success(
+        shell("cp -r images a && cp -r test-images b && sed 's/tfrecord: "
+              ".x-.*\"/images: a/; s/tfrecord: .y-.*\"/images: b/' "
+              "x.yaml >f.yaml && $L train f.yaml -q --epochs 1 --save x.st --checkpoint c && "
+              "$L eval f.yaml --weights x.st && mv a/ring a/a-ring && "
+              "mv b/ring b/a-ring"));
+    expect_failure(shell("$L eval f.yaml --weights x.st"), 1, what);
+    expect_failure(shell("$L eval f.yaml --weights c/step-000000015.safetensors"), 1, what);
+    expect_failure(shell("$L predict f.yaml --weights c/step-000000015.safetensors b/a-ring/*"), 1,
+                   what);
+    expect_success(shell("rm -r c && $L train x.yaml -q --epochs 1 --checkpoint c && "
+                         "sed -i 's/circle/oval/' x-labels.txt y-labels.txt && "
+                         "$L train x.yaml -q --checkpoint c --resume && rm -r c && "
+                         "sed -i 's/oval/circle/' x-labels.txt y-labels.txt"));
+    expect_in(err, "other settings than in the saved run: train.epochs 2, was 1; "
+                   "class[0] oval, was circle\n");
     expect_failure(shell("$L eval f.yaml --weights x.st"), 1, what);
     expect_in(err, "or give the names of the model with --labels FILE");
     expect_failure(shell("$L eval f.yaml --section train --weights x.st"), 1, what);

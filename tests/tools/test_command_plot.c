@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
+#include "formats/events.h"
 
 enum { POINTS_MOST = 8192, LEFT = 58, RIGHT = 720 - 24, PLOT = 260 };
 
@@ -216,6 +217,36 @@ TEST(event_files_of_others)
                          "$L plot x.tfevents -o y.svg --y a",
                          SOURCE_DIR));
     expect_in(err, "passed over 1 damaged place: x.tfevents: ");
+}
+
+/* Steps in any order, and values that cannot be drawn. */
+TEST(what_is_not_drawn_is_said)
+{
+    static const double values[] = { 3, NAN, 1, INFINITY, 2, -INFINITY };
+    static const int steps[] = { 30, 40, 10, 1, 20, 2 };
+    char path[128];
+    points curve;
+    leat_event_writer *events;
+    leat_format_error why;
+    snprintf(path, sizeof path, "%s/xa", folder);
+    expect_success(shell("mkdir -p xa"));
+    assert_int_equal(leat_event_writer_open(&events, path, 1000, 0, &why), LEAT_FORMAT_OK);
+    for (int i = 0; i < 6; i++)
+        leat_event_writer_scalar(events, "a/loss", steps[i], 1000 + steps[i], values[i], &why);
+    assert_int_equal(leat_event_writer_flush(events, &why), LEAT_FORMAT_OK);
+    leat_event_writer_close(&events);
+    expect_success(shell("$L plot xa -o x.svg --y a/loss --json"));
+    expect_in(err, "leat plot: xa: a/loss: 3 of 6 values are not drawn: NaN, infinite or null\n");
+    json_t *const json = parse_out();
+    const json_t *const one = json_array_get(json_object_get(json, "curves"), 0);
+    assert_int_equal(number(one, "points"), 3);
+    assert_int_equal(number(one, "left_out"), 3);
+    assert_true(real(one, "last") == 3 && real(one, "min") == 1 && real(one, "max") == 3);
+    json_decref(json);
+    read_curve("x.svg", 0, &curve);
+    assert_int_equal(curve.n, 3);
+    for (int i = 1; i < 3; i++)
+        assert_true(curve.x[i] > curve.x[i - 1] && curve.y[i] < curve.y[i - 1]);
 }
 
 TEST(mistakes_are_told)

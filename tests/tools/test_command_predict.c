@@ -257,4 +257,26 @@ TEST_WITH(named_images_leave_cache_and_order, NULL, clean)
     expect_success(shell("$L eval z.yaml --weights x.st -q"));
 }
 
+/* Whatever order the stages of a section give, and however many of a name it has. */
+TEST_WITH(named_images_come_once_each_as_named, NULL, clean)
+{
+    static const char *const wrong[] = { "take: 3\\n    - repeat: 2", "take: 3", "repeat: 2" };
+    static const char predict[] = "$L predict z.yaml --weights x.st $(ls -r test-images/ring/*)";
+    train();
+    expect_success(
+        shell("awk '/^eval/ {e = 1} e && /- map/ {print \"    - shuffle: {seed: 3}\\n    - cache: "
+              "{file: a.cache}\"} e && /- batch/ {print \"    - cache: {file: b.cache}\"} "
+              "e && sub(/size: 16}$/, \"size: 2}\\n    - shuffle: {seed: 5}\") {} {print}' x.yaml "
+              ">z.yaml && %s | cut -d : -f 1 >z.txt && ls -r test-images/ring/* | cmp - z.txt && "
+              "test ! -e a.cache && test ! -e b.cache",
+              predict));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_success(shell("awk '/^eval/ {e = 1} e && /- map/ {print \"    - %s\"} {print}' "
+                             "x.yaml >z.yaml",
+                             wrong[i]));
+        expect_failure(shell("%s", predict), 1, "the pipeline of 'eval' gives ");
+        expect_in(err, i < 2 ? " samples, of 3 of the 6 images" : "12 samples, of 6 of the 6");
+    }
+}
+
 SUITE_FIXTURE(make_images, command_remove_folder)

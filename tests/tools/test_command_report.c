@@ -19,6 +19,8 @@ TEST(what_commands_write_is_one_page)
     expect_in(out, "\nxs/timeline.svg\n");
     expect_in(out, "\nxs/waterfall.svg\n");
     expect_in(out, "\nxs/loss.svg\n");
+    expect_success(
+        shell("grep 'epoch 2<' x.html && ! grep 'epoch 0<' x.html")); /* as `leat train` */
     expect_success(shell("grep -c '<figure' x.html; grep -l xmlns= xs/*.svg | wc -l"));
     const int n = atoi(out);
     assert_true(n >= 8);

@@ -144,6 +144,30 @@ TEST(an_empty_name_is_refused)
     }
 }
 
+/* Before anything is written: also of folders that are not there yet, and through a link that leads nowhere yet. */
+TEST(files_of_a_folder_are_no_outputs)
+{
+    static const char *const options[] = { "--save", "--errors", "--json", "--trace" };
+    static const char *const kept[][3] = { { "--log", "lg/", "lg/log.jsonl" },
+                                           { "--log", "./lg", "lg//batch.png" },
+                                           { "--log", "lg", "lg.link" },
+                                           { "--checkpoint", "c/d", "c/d/.lock" } };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+            expect_failure(shell("ln -sfn lg/log.jsonl lg.link; $L train x.yaml --steps 2 -q "
+                                 "%s %s %s=%s",
+                                 kept[k][0], kept[k][1], options[i], kept[k][2]),
+                           2, " is a file that --");
+            expect_in(err, options[i]);
+            expect_in(err, kept[k][0]);
+            expect_success(shell("test ! -e lg && test ! -e c && rm lg.link"));
+        }
+    expect_failure(shell("mkdir lg && touch lg/log.jsonl && ln lg/log.jsonl l.json && $L train "
+                         "x.yaml --steps 2 -q --log lg --json l.json"),
+                   2, "--json: l.json is a file that --log keeps in its folder");
+    expect_success(shell("rm -r lg l.json"));
+}
+
 TEST(links_of_others_are_refused)
 {
     if (shell("ln -s none f && chown -h 54321 f") != 0) {

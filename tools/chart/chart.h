@@ -224,6 +224,7 @@ typedef struct leat_chart_line {
     double *x, *y;      /* x owns the memory of all four */
     double *low, *high; /* intervals, NaN: none; both NULL: no point has one */
     int n;
+    int n_left_out; /* values beside the points, that are NaN, infinite or null */
 } leat_chart_line;
 
 typedef struct leat_lines {

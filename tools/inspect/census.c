@@ -416,6 +416,15 @@ static void add_feature(json_t *list, const leat_census_feature *feature)
     range_json(one, "width", &feature->width);
 }
 
+/* Records without the feature, or with none, several or other values of it than one int64. */
+static uint64_t without_label(const leat_census *census)
+{
+    uint64_t n = census->records;
+    for (size_t i = 0; i < census->n_labels; i++)
+        n -= census->labels[i].records;
+    return n;
+}
+
 json_t *leat_census_json(const leat_census *census, const leat_paths *paths, const char *label)
 {
     json_t *json = leat_json_open("inspect"), *files = leat_json_list(json, "files");
@@ -430,6 +439,7 @@ json_t *leat_census_json(const leat_census *census, const leat_paths *paths, con
     for (size_t i = 0; i < census->n_features; i++)
         add_feature(features, &census->features[i]);
     leat_json_text(json, "label_feature", label);
+    leat_json_int(json, "without_label", (int64_t)without_label(census));
     json_t *labels = leat_json_list(json, "labels");
     for (size_t i = 0; i < census->n_labels; i++) {
         json_t *one = leat_json_row(labels);
@@ -536,6 +546,10 @@ static void print_labels(const leat_census *census)
     if (census->n_labels > SHOWN)
         printf("  and %s more (--json lists all)\n",
                leat_figure_count(census->n_labels - SHOWN).text);
+    if (without_label(census))
+        printf("  %s record%s no class: the feature is missing, or is not one int64 value\n",
+               leat_figure_count(without_label(census)).text,
+               without_label(census) == 1 ? " has" : "s have");
 }
 
 void leat_census_print(const leat_census *census, const leat_paths *paths)

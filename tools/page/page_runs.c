@@ -170,6 +170,12 @@ void leat_page_watch_section(leat_page *page, const json_t *json)
 
 /* --- leat train -----------------------------------------------------------------------------------*/
 
+/* Epochs are counted from 1 on the page, as in what `leat train` prints, and from 0 in its JSON. */
+static double number_of(const json_t *epoch)
+{
+    return leat_fields_number(epoch, "epoch") + 1;
+}
+
 /* The last epoch with figures; NULL: none. */
 static const json_t *last_measured(const json_t *json)
 {
@@ -244,7 +250,7 @@ static void put_epochs(leat_page *page, const json_t *json)
         const json_t *const epoch = json_array_get(epochs, i);
         leat_chart_arm *const arm = &data.arms[data.n];
         snprintf(names[data.n], sizeof names[0], "epoch %s",
-                 leat_figure_number(leat_fields_number(epoch, "epoch")).text);
+                 leat_figure_number(number_of(epoch)).text);
         *arm = (leat_chart_arm){ .name = names[data.n],
                                  .idle_low = NAN,
                                  .idle_high = NAN,
@@ -277,8 +283,7 @@ static void put_losses(leat_page *page, const json_t *json)
         line->colour = k;
         for (int i = 0; i < n; i++) {
             const json_t *const epoch = json_array_get(epochs, (size_t)i);
-            leat_line_point(line, leat_fields_number(epoch, "epoch"),
-                            leat_fields_number(epoch, keys[k]), NAN, NAN);
+            leat_line_point(line, number_of(epoch), leat_fields_number(epoch, keys[k]), NAN, NAN);
         }
     }
     leat_page_lines(page, &data);

@@ -149,8 +149,9 @@ static void take_event(leat_run_rows *rows, const leat_summary_value *event)
         key += sizeof of_epoch - 1;
         list = rows->epochs;
     }
-    if (isfinite(event->value) && strcmp(key, "step") != 0 && strcmp(key, "time_s") != 0)
-        json_object_set_new(row_for(list, event, key), key, json_real((double)event->value));
+    if (strcmp(key, "step") != 0 && strcmp(key, "time_s") != 0)
+        json_object_set_new(row_for(list, event, key), key,
+                            isfinite(event->value) ? json_real((double)event->value) : json_null());
 }
 
 static int read_events(const char *path, leat_run_rows *rows, leat_error *err)
@@ -252,6 +253,38 @@ static double place_of(const leat_run_rows *rows, const json_t *row, int32_t x)
     return value_of(row, x == LEAT_RUN_CURVES_EPOCH ? "epochs_done" : "step");
 }
 
+typedef struct place {
+    double x, y;
+    int number;
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *const p = a, *const q = b;
+    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : p->number - q->number;
+}
+
+/* A program that began again wrote steps behind later ones. */
+static void sort_line(leat_chart_line *line, leat_lines *lines)
+{
+    int n = 1;
+    while (n < line->n && line->x[n] >= line->x[n - 1])
+        n++;
+    if (n >= line->n)
+        return;
+    place *const all = calloc((size_t)line->n, sizeof *all);
+    lines->failed |= !all;
+    for (int i = 0; all && i < line->n; i++)
+        all[i] = (place){ line->x[i], line->y[i], i };
+    if (all)
+        qsort(all, (size_t)line->n, sizeof *all, by_place);
+    for (int i = 0; all && i < line->n; i++) {
+        line->x[i] = all[i].x;
+        line->y[i] = all[i].y;
+    }
+    free(all);
+}
+
 static leat_chart_line *add_line(const leat_run_rows *rows, const json_t *list, const char *key,
                                  int32_t x, const char *name, leat_lines *lines)
 {
@@ -266,7 +299,11 @@ static leat_chart_line *add_line(const leat_run_rows *rows, const json_t *list, 
     json_array_foreach(list, i, row)
     {
         leat_line_point(line, place_of(rows, row, x), value_of(row, key), NAN, NAN);
+        const json_t *const value = json_object_get(row, key);
+        line->n_left_out +=
+            (json_is_number(value) || json_is_null(value)) && isnan(value_of(row, key));
     }
+    sort_line(line, lines);
     if (line->n > 0)
         return line;
     free(line->x);

@@ -10,7 +10,8 @@
 #include "chart/chart.h"
 #include "leat/error.h"
 
-/* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
+/* Lists of objects with "step", "time_s" and the numbers logged at that moment (null: NaN, infinite or not known), in the
+ * order of the log. What a resumed run
  * logged anew is there once. */
 typedef struct leat_run_rows {
     json_t *steps, *epochs;
@@ -31,7 +32,7 @@ void leat_run_rows_close(leat_run_rows *rows);
 enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 
 /* Adds a line of the rows of steps that have the key, or else of those of epochs; "step/KEY" and "epoch/KEY" name one
- * of them. NULL: no row has both values, or there are too many lines. */
+ * of them. Its points are in the order of x. NULL: no row has both values, or there are too many lines. */
 leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
                                      const char *name, leat_lines *lines);
 

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "files.h"
+#include "formats/link.h"
 #include "formats/safetensors.h"
 
-/* A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
+/* All paths below are without a link at their end: what a link leads to is replaced.
+ *
+ * A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
 static bool is_checkpoint(const char *path)
 {
     static const char of_step[] = "step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors";
@@ -35,10 +38,13 @@ static bool is_kept(const char *folder, const char *path)
     const char *const name = leat_files_base_name(path);
     char *const best = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
     char *const own = leat_files_text("%s/%s", folder, name);
+    char *const lock = leat_files_text("%s/.lock", folder);
     const bool kept = (best && leat_files_same(path, best)) ||
+                      (lock && leat_files_same(path, lock)) ||
                       (own && !strncmp(name, "step-", 5) && leat_files_same(path, own));
     free(best);
     free(own);
+    free(lock);
     return kept;
 }
 
@@ -52,10 +58,17 @@ int leat_train_check_save(const leat_train_run *t, const leat_config *config, co
     const bool begins =
         leat_config_get(config, "train.weights.file", from, sizeof from, NULL) == LEAT_OK ||
         leat_config_get(config, "train.weights", from, sizeof from, NULL) == LEAT_OK;
+    leat_format_error why;
     const int rc = leat_files_check(save, &weights, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "--save: ");
-    if ((folder && is_kept(folder, save)) || (resume && is_kept(resume, save)))
+    char *path = NULL;
+    if (leat_link_follow(save, &path, &why) < 0)
+        return leat_fail_in(err, leat_files_fail(err, &why), "--save: ");
+    const bool kept = (folder && is_kept(folder, path)) || (resume && is_kept(resume, path));
+    const bool checkpoint = is_checkpoint(path);
+    free(path);
+    if (kept)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is a file that --checkpoint keeps in its folder, and would be "
                          "overwritten: choose another name",
@@ -64,7 +77,7 @@ int leat_train_check_save(const leat_train_run *t, const leat_config *config, co
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is an input and would be overwritten: choose another name",
                          save);
-    if (is_checkpoint(save))
+    if (checkpoint)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is a checkpoint of a run, or has the name of one, and would "
                          "be replaced by weights alone: choose another name",
