@@ -31,9 +31,10 @@ typedef struct leat_file_watch_stamp {
 /* Starts a stamp of n files that also knows content, for files that get their old time back: at most 4,096 files, and 64
  * blocks of a file, spread evenly. */
 leat_file_watch_stamp leat_file_watch_stamp_of_content(uint64_t n_files);
-/* Adds a file. fd -1: opens the path if it has to be read; content that cannot be read counts as none.
+/* Adds a file. fd -1: opens the path, from `folder` (AT_FDCWD: the working folder), if it has to be read; content that
+ * cannot be read counts as none.
  * LEAT_OK, or LEAT_E_IO: there are too few descriptors. */
-int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, int fd,
+int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, int folder, const char *path, int fd,
                               const struct stat *status, leat_error *err);
 
 /* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */
