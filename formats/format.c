@@ -29,12 +29,17 @@ const char *leat_format_open_error(int error)
 }
 
 /* Some kernels (to 6.4) let no read of io_uring wait for a disk whose file is O_NONBLOCK. */
-int leat_format_open(const char *path)
+int leat_format_open_at(int folder, const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd >= 0)
         fcntl(fd, F_SETFL, 0);
     return fd;
+}
+
+int leat_format_open(const char *path)
+{
+    return leat_format_open_at(AT_FDCWD, path);
 }
 
 ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset)

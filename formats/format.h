@@ -32,6 +32,8 @@ int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const ch
 /* Opens a file for reading and does not wait where it is a pipe: check that it is a regular file before reading. Returns
  * the descriptor, or -1 with errno. */
 int leat_format_open(const char *path);
+/* The same; a relative path counts from `folder`, a descriptor or AT_FDCWD. */
+int leat_format_open_at(int folder, const char *path);
 
 /* Reads bytes of a file, fewer only if it ends before. Handles signals and short reads. The position of `fd`
  * does not change. Returns the number of bytes, or -1 with errno. */

@@ -16,7 +16,8 @@ extern "C" {
 typedef struct leat_config leat_config;
 
 /* Reads a YAML file. Errors are "file:line:column: what".
- * Relative paths inside a config are relative to the current folder.
+ * Relative paths inside a config are relative to the folder that the process is in when the plan is opened: one that changes
+ * its folder later goes on with the same files.
  * out      owned by the caller: leat_config_close()
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_CONFIG, LEAT_E_NOMEM
  * threads  a config is not shared between threads */

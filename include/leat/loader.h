@@ -92,7 +92,8 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); otherwise the error that stopped the loader, again on every
  *          later call
  * threads  one consumer at a time, any thread; with beyond_hold: 1 any number at once
- * order    a function of seed, epoch and records; never of threads or timing */
+ * order    a function of seed, epoch and records; never of threads or timing
+ * floats   as usual (rounded to nearest, subnormal numbers kept), however this thread is set, also in ops of the program */
 LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
 /* The same, but waits at most `ns` nanoseconds (0: takes only a ready batch), so that the caller can do other

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "float_mode.h"
+
 #define LEAST_STACK ((size_t)512 << 10)
 
 struct member {
@@ -56,6 +58,7 @@ static size_t stack_of(size_t wanted)
 
 int leat_pool_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
 {
+    LEAT_FLOAT_MODE; /* the thread inherits it */
     sigset_t all, old;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -16,7 +16,8 @@ typedef struct leat_pool leat_pool;
 /* Address space for the stack of a thread that leat starts: the system's usual size (ulimit -s), but at least what leat
  * needs. */
 size_t leat_pool_stack_bytes(void);
-/* Starts a thread that blocks all signals, so that handlers run on the program's own threads.
+/* Starts a thread that blocks all signals, so that handlers run on the program's own threads, and that has
+ * the usual floats (float_mode.h).
  * stack_bytes  0: leat_pool_stack_bytes(). Else at least so much, also below that: for a function of which the caller
  *              knows how little it needs. The system has a least value of its own
  * returns      0, or an errno */

@@ -3,6 +3,7 @@
  * predict.c: a trained model's outputs for batches. */
 #include <math.h>
 
+#include "base/float_mode.h"
 #include "base/not_finite.h"
 #include "trainer.h"
 
@@ -50,6 +51,7 @@ int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, l
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "%s is simulated and computes nothing, so there are no predictions",
                          trainer->info.simulated_by);
+    LEAT_FLOAT_MODE;
     leat_net_rows rows;
     int rc = leat_trainer_rows_of(trainer, batch, &rows, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||

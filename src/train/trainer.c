@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/float_mode.h"
 #include "base/text.h"
 
 static const leat_device_table *table_of(const leat_trainer *trainer)
@@ -169,6 +170,7 @@ static int average_weights(leat_trainer *trainer, bool updated, leat_error *err)
 static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool train,
                     leat_step_times *times, leat_error *err)
 {
+    LEAT_FLOAT_MODE;
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     leat_net_rows here = *given;
     const leat_net_rows *const rows = &here;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/float_mode.h"
 #include "classes/class_ask.h"
 #include "classes/host_rows.h"
 
@@ -223,6 +224,7 @@ int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int 
     if (!trainer || !loader || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_evaluate: trainer, loader and out must be given");
+    LEAT_FLOAT_MODE;
     int rc = begin_evaluation(trainer, err);
     if (rc < 0)
         return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/float_mode.h"
 #include "checkpoint_parts.h"
 #include "classes/class_ask.h"
 #include "cpu/onednn.h"
@@ -315,6 +316,7 @@ static int open_feed(const leat_config *config, const leat_node *node,
                      const leat_train_options *options, const leat_trainer_feed *feed,
                      leat_device *device, leat_trainer **out, leat_error *err)
 {
+    LEAT_FLOAT_MODE; /* initial weights */
     leat_trainer *trainer = calloc(1, sizeof *trainer);
     if (!trainer)
         return leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes", sizeof *trainer);

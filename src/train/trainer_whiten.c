@@ -4,6 +4,7 @@
  * first batch of training. */
 #include <stdlib.h>
 
+#include "base/float_mode.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -109,5 +110,6 @@ int leat_trainer_whiten(leat_trainer *trainer, leat_loader *loader, leat_error *
     if (!trainer || !loader)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_whiten: trainer and loader must be given");
+    LEAT_FLOAT_MODE;
     return trainer->whiten ? whiten_from(trainer, NULL, loader, err) : LEAT_OK;
 }

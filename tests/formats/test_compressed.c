@@ -157,7 +157,8 @@ TEST(memory_is_planned)
     leat_error err;
     const leat_tfrecord_listed listed = { .path = (char *)(uintptr_t)in_folder("g0.tfrecord") };
     leat_tfrecord_shard_init(&shard, &listed);
-    check(leat_tfrecord_shard_open(&shard, &files, false, &source, &features, &err), &err);
+    check(leat_tfrecord_shard_open(&shard, shard.path, &files, false, &source, &features, &err),
+          &err);
     const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&shard);
     const leat_decompress_index *const index = &opened->compressed.index;
     assert_string_equal(opened->compression, "GZIP");

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/cpu.h"
 #include "base/digest.h"
+#include "base/float_mode.h"
 #include "ops/jpeg/huffman/jpeg_loop.h"
 #include "stage.h"
 
@@ -166,6 +167,7 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
 
 int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
+    LEAT_FLOAT_MODE; /* samples are computed to learn their sizes */
     leat_plan *const plan = build->plan;
     if (leat_cpu_misnamed())
         return leat_fail(err, LEAT_E_CONFIG,

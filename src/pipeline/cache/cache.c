@@ -2,6 +2,7 @@
 #include "cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/forked.h"
 #include "base/scratch.h"
 #include "base/text.h"
+#include "base/working_folder.h"
 #include "cache_impl.h"
 
 leat_cache_faults leat_cache_fault;
@@ -28,11 +30,14 @@ int leat_cache_new(leat_cache **out, const leat_cache_options *options, const ch
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *cache);
     pthread_mutex_init(&cache->opening, NULL);
     cache->fd = cache->lock_fd = -1;
+    cache->folder = AT_FDCWD;
     cache->bytes = options->bytes;
     if (strcmp(options->file.text, "memory"))
         snprintf(cache->path, sizeof cache->path, "%s", options->file.text);
     snprintf(cache->where, sizeof cache->where, "%s", where);
-    return LEAT_OK;
+    return leat_cache_is_file(cache) && leat_working_folder_decides(cache->path)
+               ? leat_working_folder_keep(&cache->folder, err)
+               : LEAT_OK;
 }
 
 void leat_cache_describe(leat_cache *cache, const leat_cache_layout *layout,
@@ -153,6 +158,7 @@ void leat_cache_close(leat_cache **out)
     if (!cache)
         return;
     unmap(cache);
+    leat_working_folder_release(&cache->folder);
     pthread_mutex_destroy(&cache->opening);
     free(cache);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/working_folder.h"
 #include "cache_impl.h"
 #include "formats/format.h"
 #include "formats/link.h"
@@ -93,7 +94,7 @@ static int fail_open(const leat_cache *cache, int error, leat_error *err)
     char text[1024];
     struct stat status;
     snprintf(text, sizeof text, "%.*s", n, folder);
-    if (stat(text, &status) < 0)
+    if (fstatat(cache->folder, text, &status, 0) < 0)
         return leat_fail(
             err, LEAT_E_IO,
             "%s: cannot create it: folder %s: %s; create that folder, or give the cache "
@@ -152,9 +153,15 @@ static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
 {
     char *name;
     leat_format_error why;
-    int rc = leat_link_follow(cache->path, &name, &why);
-    if (rc < 0)
+    char *const at = leat_working_folder_name(cache->folder, cache->path);
+    if (!at)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: no memory for its name", cache->path);
+    int rc = leat_link_follow(at, &name, &why);
+    free(at);
+    if (rc < 0) {
+        leat_working_folder_shorten(cache->folder, why.text);
         return leat_fail(err, rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM : LEAT_E_IO, "%s", why.text);
+    }
     rc = open_name(cache, name, status, err);
     free(name);
     return rc;

@@ -18,6 +18,7 @@ enum { LEAT_CACHE_FILLS, LEAT_CACHE_STOPPING, LEAT_CACHE_STOPPED };
 struct leat_cache {
     /* [const after leat_cache_describe] */
     char path[LEAT_OPTION_STRING_MAX]; /* "": memory */
+    int folder; /* that the path counts from, see working_folder.h; kept until the cache is closed */
     char where[300];
     int64_t bytes; /* limit from the options */
     leat_cache_layout layout;

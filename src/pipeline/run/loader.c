@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/float_mode.h"
 #include "engine.h"
 
 /* --- next ------------------------------------------------------------------------------------- */
@@ -195,6 +196,7 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_next: loader and out must be given");
     if (leat_loader_is_forked(loader))
         return leat_loader_fail_forked(err);
+    LEAT_FLOAT_MODE; /* the consumer helps */
     pthread_mutex_lock(&loader->lock);
     int rc = wait_for_turn_locked(loader, until_ns, err);
     if (rc >= 0) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/float_mode.h"
 #include "base/scratch.h"
 #include "engine.h"
 #include "pipeline/sample/sample.h"
@@ -183,6 +184,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
 {
     if (!plan || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_open: plan and out must be given");
+    LEAT_FLOAT_MODE;
     static const leat_loader_options defaults;
     const leat_loader_options *const o = options ? options : &defaults;
     *out = NULL;

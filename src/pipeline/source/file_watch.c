@@ -66,10 +66,11 @@ static uint64_t digest_blocks(int fd, uint64_t bytes, uint64_t n_most)
     return digest;
 }
 
-static int add_content(leat_file_watch_stamp *stamp, const char *path, int fd, uint64_t bytes,
-                       leat_error *err)
+static int add_content(leat_file_watch_stamp *stamp, int folder, const char *path, int fd,
+                       uint64_t bytes, leat_error *err)
 {
-    const int from = fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int from =
+        fd >= 0 ? fd : openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (from < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     const uint64_t content = from < 0 ? 0 : digest_blocks(from, bytes, stamp->n_blocks);
@@ -79,7 +80,7 @@ static int add_content(leat_file_watch_stamp *stamp, const char *path, int fd, u
     return LEAT_OK;
 }
 
-int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, int fd,
+int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, int folder, const char *path, int fd,
                               const struct stat *status, leat_error *err)
 {
     const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
@@ -92,7 +93,7 @@ int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, in
     stamp->newest_ns = ns > stamp->newest_ns ? ns : stamp->newest_ns;
     const bool reads = stamp->every && stamp->n_files % stamp->every == 0;
     stamp->n_files++;
-    return reads && S_ISREG(status->st_mode) ? add_content(stamp, path, fd, id.bytes, err)
+    return reads && S_ISREG(status->st_mode) ? add_content(stamp, folder, path, fd, id.bytes, err)
                                              : LEAT_OK;
 }
 

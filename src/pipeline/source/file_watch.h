@@ -36,9 +36,10 @@ leat_file_watch_stamp leat_file_watch_stamp_of_content(uint64_t n_files);
 leat_file_watch_stamp leat_file_watch_stamp_of_some(uint64_t n_files);
 /* Whether the next file is left out, and passes over it if so. */
 bool leat_file_watch_stamp_skips(leat_file_watch_stamp *stamp);
-/* Adds a file. fd -1: opens the path if it has to be read; content that cannot be read counts as none.
+/* Adds a file. fd -1: opens the path, from `folder` (AT_FDCWD: the working folder), if it has to be read; content that
+ * cannot be read counts as none.
  * LEAT_OK, or LEAT_E_IO: there are too few descriptors. */
-int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, const char *path, int fd,
+int leat_file_watch_stamp_add(leat_file_watch_stamp *stamp, int folder, const char *path, int fd,
                               const struct stat *status, leat_error *err);
 
 /* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */

@@ -9,6 +9,7 @@
 #include "open_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/working_folder.h"
 #include "formats/format.h"
 
 #define LEAST    2      /* files that a source may always keep open */
@@ -52,7 +54,7 @@ void leat_open_files_init(leat_open_files *files, uint64_t n, bool late, char *n
     const leat_descriptors limit =
         leat_descriptors_want(wanted + (uint64_t)promised, atomic_load(&n_rotating));
     const int64_t room = limit.room - promised;
-    *files = (leat_open_files){ .rotates = late || room < (int64_t)n };
+    *files = (leat_open_files){ .folder = AT_FDCWD, .rotates = late || room < (int64_t)n };
     pthread_mutex_init(&files->lock, NULL);
     *note = '\0';
     if (files->rotates) {
@@ -73,6 +75,7 @@ void leat_open_files_fini(leat_open_files *files)
 {
     atomic_fetch_sub(&n_promised, files->most);
     files->most = 0;
+    leat_working_folder_release(&files->folder);
     pthread_mutex_destroy(&files->lock);
 }
 
@@ -147,7 +150,7 @@ void leat_open_file_fini(leat_open_file *file)
     file->fd = -1;
 }
 
-static int open_path(const char *path)
+static int open_path(const leat_open_file *file)
 {
     static _Atomic uint32_t n_calls;
     const leat_open_files_faults *const f = &leat_open_files_fault;
@@ -155,7 +158,7 @@ static int open_path(const char *path)
         errno = f->error;
         return -1;
     }
-    return leat_format_open(path); /* a pipe may be there now */
+    return leat_format_open_at(file->files->folder, file->path); /* a pipe may be there now */
 }
 
 /* Checks a file that was opened again. */
@@ -176,7 +179,7 @@ static int check_reopened(const leat_open_file *file, int fd, leat_error *err)
 /* Opens the file again. Returns a descriptor, or an error. */
 static int open_again(const leat_open_file *file, leat_error *err)
 {
-    const int fd = open_path(file->path);
+    const int fd = open_path(file);
     const int error = fd < 0 ? errno : 0;
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
         return leat_fail(err, LEAT_E_AGAIN, "cannot open %s again: %s", file->path,

@@ -21,9 +21,10 @@ typedef struct leat_open_file leat_open_file;
 /* The files of a source that take turns. */
 typedef struct leat_open_files {
     pthread_mutex_t lock;
-    bool rotates;                    /* false: all files stay open [const after open] */
-    int64_t most;                    /* files that stay open without a user [const after open] */
-    int64_t n_open;                  /* [lock] */
+    int folder;     /* that relative paths count from, see working_folder.h [const after open] */
+    bool rotates;   /* false: all files stay open [const after open] */
+    int64_t most;   /* files that stay open without a user [const after open] */
+    int64_t n_open; /* [lock] */
     leat_open_file *oldest, *newest; /* open files without a user [lock] */
 } leat_open_files;
 

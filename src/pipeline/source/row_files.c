@@ -4,6 +4,7 @@
 #include "row_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -190,7 +191,7 @@ int leat_row_files_stamp(const leat_source *source, leat_file_watch_stamp *out, 
             return rc;
         if (fstat(file->fd, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", file->path, strerror(errno));
-        if ((rc = leat_file_watch_stamp_add(out, file->path, file->fd, &status, err)) < 0)
+        if ((rc = leat_file_watch_stamp_add(out, AT_FDCWD, file->path, file->fd, &status, err)) < 0)
             return rc;
     }
     return LEAT_OK;

@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/scratch.h"
+#include "base/working_folder.h"
 #include "file_watch.h"
 #include "formats/format.h"
 #include "formats/image_format.h"
@@ -51,6 +52,7 @@ static const leat_option options[] = {
 typedef struct images_source {
     leat_source base;
     leat_images_list list;
+    int folder;       /* that relative paths count from; see working_folder.h */
     leat_shape label; /* with n_features 2 */
 } images_source;
 
@@ -58,6 +60,7 @@ static void close_images(leat_source *base)
 {
     images_source *const source = (images_source *)base;
     leat_images_list_close(&source->list);
+    leat_working_folder_release(&source->folder);
     free(source);
 }
 
@@ -134,6 +137,16 @@ static uint64_t memory_of(const leat_images_list *list)
     return bytes;
 }
 
+/* Paths stay as they were given: names of records must not depend on the folder, and millions of them take memory. */
+static int keep_folder(images_source *source, leat_error *err)
+{
+    const leat_images_list *const list = &source->list;
+    size_t i = 0;
+    while (i < list->n_files && !leat_working_folder_decides(list->files[i].path))
+        i++;
+    return i < list->n_files ? leat_working_folder_keep(&source->folder, err) : LEAT_OK;
+}
+
 static int open_images(const void *opts, const leat_node *where, const leat_source_setting *setting,
                        leat_source **out, leat_error *err)
 {
@@ -145,7 +158,10 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
     leat_images_list *const list = &source->list;
     source->base.table = &leat_source_images;
-    const int rc = leat_images_list_open(o->path.text, &how, setting->threads, where, list, err);
+    source->folder = AT_FDCWD;
+    int rc = leat_images_list_open(o->path.text, &how, setting->threads, where, list, err);
+    if (rc >= 0)
+        rc = keep_folder(source, err);
     if (rc < 0) {
         close_images(&source->base);
         return rc;
@@ -165,10 +181,13 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
 }
 
 /* Opens a listed file. O_NONBLOCK: a pipe may have replaced it. *why receives errno. */
-static int open_file(const char *path, leat_file_watch_id *id, int *why, leat_error *err)
+static int open_file(const leat_source *base, uint64_t record, leat_file_watch_id *id, int *why,
+                     leat_error *err)
 {
+    const images_source *const source = (const images_source *)base;
     struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = openat(source->folder, source->list.files[record].path,
+                          O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     *why = fd < 0 ? errno : 0;
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(*why));
@@ -181,10 +200,11 @@ static int open_file(const char *path, leat_file_watch_id *id, int *why, leat_er
 }
 
 /* Threads that read ahead may have the last descriptors for a moment. */
-static int open_patiently(const char *path, leat_file_watch_id *id, leat_error *err)
+static int open_patiently(const leat_source *base, uint64_t record, leat_file_watch_id *id,
+                          leat_error *err)
 {
     int fd, why;
-    for (int i = 0; (fd = open_file(path, id, &why, err)) < 0 && i < ATTEMPTS; i++) {
+    for (int i = 0; (fd = open_file(base, record, id, &why, err)) < 0 && i < ATTEMPTS; i++) {
         if (why != EMFILE && why != ENFILE)
             break;
         nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
@@ -228,7 +248,7 @@ static int read_record(const leat_source *base, uint64_t record, uint8_t *to, si
     int why, rc;
     if (*fd >= 0) {
         rc = leat_source_pread(*fd, to, size, 0, NULL, NULL);
-    } else if ((rc = open_file(file->path, &id, &why, NULL)) < 0) {
+    } else if ((rc = open_file(base, record, &id, &why, NULL)) < 0) {
         return why == EMFILE || why == ENFILE ? LEAT_E_AGAIN : rc;
     } else {
         *fd = rc;
@@ -261,7 +281,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     leat_image_file *const file = &((const images_source *)base)->list.files[record];
     leat_file_watch_id id;
     int rc;
-    const int fd = open_patiently(file->path, &id, err);
+    const int fd = open_patiently(base, record, &id, err);
     if (fd < 0)
         return fd;
     const size_t size = (size_t)id.bytes;
@@ -308,9 +328,9 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
         struct stat status;
         if (leat_file_watch_stamp_skips(out))
             continue;
-        if (stat(path, &status) < 0)
+        if (fstatat(source->folder, path, &status, 0) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-        rc = leat_file_watch_stamp_add(out, path, -1, &status, err);
+        rc = leat_file_watch_stamp_add(out, source->folder, path, -1, &status, err);
     }
     return rc;
 }

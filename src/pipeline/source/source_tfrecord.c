@@ -6,12 +6,14 @@
  * reads framed records far ahead. This file checks both CRCs; tfrecord_features.c reads the features. Records of
  * kept files and of compressed ones have no bytes that the engine could read (tfrecord_load.c). */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/search.h"
+#include "base/working_folder.h"
 #include "formats/figure.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
@@ -354,8 +356,8 @@ static int take_shard(leat_tfrecord_source *source, const leat_tfrecord_listed *
         source->base.n_bytes += s->bytes;
         source->base.index_bytes += leat_index_side_bytes(s->n_records);
     } else {
-        rc = leat_tfrecord_shard_open(s, &source->files, source->skips_damage, &source->base,
-                                      &source->features, err);
+        rc = leat_tfrecord_shard_open(s, s->path, &source->files, source->skips_damage,
+                                      &source->base, &source->features, err);
         if (rc >= 0)
             rc = note_damage(source, s, err);
     }
@@ -431,7 +433,8 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
         struct stat status;
         if (leat_file_watch_stamp_skips(out))
             continue;
-        if ((stays ? fstat(s->file.fd, &status) : stat(s->path, &status)) < 0)
+        if ((stays ? fstat(s->file.fd, &status)
+                   : fstatat(source->files.folder, s->path, &status, 0)) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
         const leat_file_watch_id now = leat_file_watch_id_in(&status);
         if (is_open && (now.bytes != id->bytes || now.mtime_ns != id->mtime_ns ||
@@ -439,7 +442,8 @@ static int stamp(const leat_source *base, leat_file_watch_stamp *out, leat_error
             return leat_fail(err, LEAT_E_DATA,
                              "%s: the file was changed while it was in use; open the data again",
                              s->path);
-        rc = leat_file_watch_stamp_add(out, s->path, stays ? s->file.fd : -1, &status, err);
+        rc = leat_file_watch_stamp_add(out, source->files.folder, s->path, stays ? s->file.fd : -1,
+                                       &status, err);
     }
     return rc;
 }
@@ -457,6 +461,17 @@ static int check_read(const leat_source *base, leat_error *err)
     return LEAT_OK;
 }
 
+/* Files that take turns, and their manifests, are opened again by their names. */
+static int keep_folder(leat_tfrecord_source *source, leat_error *err)
+{
+    const leat_tfrecord_list *const list = &source->list;
+    bool decides = false;
+    for (size_t i = 0; i < list->n && !decides; i++)
+        decides = leat_working_folder_decides(list->paths[i]) ||
+                  (list->files[i].manifest && leat_working_folder_decides(list->files[i].manifest));
+    return decides ? leat_working_folder_keep(&source->files.folder, err) : LEAT_OK;
+}
+
 /* Decides how many files stay open. Files that take turns have no descriptor to read ahead with: each record is
  * read like a file of its own. */
 static int limit_files(leat_tfrecord_source *source, size_t n, leat_error *err)
@@ -466,6 +481,9 @@ static int limit_files(leat_tfrecord_source *source, size_t n, leat_error *err)
     source->base.fixed_sizes = true;
     if (source->files.rotates)
         source->table.read = leat_tfrecord_read;
+    const int rc = source->files.rotates ? keep_folder(source, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
     return *note ? leat_source_add_note(&source->base.notes, err, "tfrecord: %s", note) : LEAT_OK;
 }
 
@@ -476,6 +494,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     leat_tfrecord_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *source);
+    source->files.folder = AT_FDCWD;
     int rc = leat_tfrecord_list_open(&source->list, &o->files, where, &source->base.notes, err);
     if (rc < 0 || (rc = leat_tfrecord_late_init(source, err)) < 0)
         goto fail;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/working_folder.h"
 #include "tfrecord_impl.h"
 
 enum {
@@ -72,16 +73,18 @@ static bool lacks_descriptors(void)
     return lacks;
 }
 
-static int open_shard(const leat_tfrecord_source *source, leat_tfrecord_shard *s, leat_error *err)
+/* at: where the file is opened. */
+static int open_shard(const leat_tfrecord_source *source, leat_tfrecord_shard *s, const char *at,
+                      leat_error *err)
 {
     leat_source unused = { .n_bytes = UINT64_MAX }; /* the source itself does not change any more */
-    int rc = leat_tfrecord_list_check(s->listed, err);
+    int rc = leat_tfrecord_list_check(s->listed, source->files.folder, err);
     rc = rc == LEAT_OK ? LEAT_E_AGAIN : rc;
     for (int i = 0; rc == LEAT_E_AGAIN && leat_open_files_wait(source->late->files, i); i++) {
         int n_failed = 0;
         bool lacks;
         do {
-            rc = leat_tfrecord_shard_open(s, source->late->files, source->skips_damage, &unused,
+            rc = leat_tfrecord_shard_open(s, at, source->late->files, source->skips_damage, &unused,
                                           &source->features, err);
             lacks = rc == LEAT_E_IO && lacks_descriptors();
         } while (rc == LEAT_E_IO && !lacks && ++n_failed < SURE);
@@ -94,12 +97,26 @@ static int open_shard(const leat_tfrecord_source *source, leat_tfrecord_shard *s
     return LEAT_E_NOMEM;
 }
 
+/* From the folder that the program was in when the source was opened. */
+static int open_in_folder(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
+                          leat_error *err)
+{
+    char *const at = leat_working_folder_name(source->files.folder, s->path);
+    if (!at)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: no memory for its name", s->path);
+    const int rc = open_shard(source, s, at, err);
+    if (rc < 0 && err)
+        leat_working_folder_shorten(source->files.folder, err->message);
+    free(at);
+    return rc;
+}
+
 int leat_tfrecord_late_open(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
                             leat_error *err)
 {
     pthread_mutex_t *const lock = &source->late->locks[(s - source->shards) % N_LOCKS];
     pthread_mutex_lock(lock);
-    const int rc = leat_tfrecord_shard_opened(s) ? LEAT_OK : open_shard(source, s, err);
+    const int rc = leat_tfrecord_shard_opened(s) ? LEAT_OK : open_in_folder(source, s, err);
     pthread_mutex_unlock(lock);
     return rc;
 }

@@ -185,10 +185,10 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     return rc < 0 ? rc : find_same(out, err);
 }
 
-int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err)
+int leat_tfrecord_list_check(const leat_tfrecord_listed *file, int folder, leat_error *err)
 {
     struct stat status;
-    if (stat(file->manifest, &status) == 0) {
+    if (fstatat(folder, file->manifest, &status, 0) == 0) {
         const leat_file_watch_id now = leat_file_watch_id_in(&status);
         if (now.bytes == file->manifest_id->bytes && now.mtime_ns == file->manifest_id->mtime_ns)
             return LEAT_OK;

@@ -35,8 +35,9 @@ typedef struct leat_tfrecord_list {
  *          LEAT_E_NOMEM */
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
                             const leat_node *where, char **notes, leat_error *err);
-/* LEAT_E_DATA: the manifest that lists this file was changed or removed since, so the file may be one of another set. */
-int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err);
+/* LEAT_E_DATA: the manifest that lists this file was changed or removed since, so the file may be one of another set.
+ * folder: that relative paths count from, or AT_FDCWD */
+int leat_tfrecord_list_check(const leat_tfrecord_listed *file, int folder, leat_error *err);
 void leat_tfrecord_list_close(leat_tfrecord_list *list);
 
 #endif

@@ -43,12 +43,12 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
 }
 
 /* Opens the index of JPEG files if it exists and fits; otherwise notes that in the source. */
-static void open_seek(leat_tfrecord_shard *s, leat_tfrecord_opened *o, leat_source *seen)
+static void open_seek(const char *at, leat_tfrecord_opened *o, leat_source *seen)
 {
     leat_format_error why;
     o->seek.feature = -1;
-    const int rc = leat_jpeg_index_open(s->path, o->index.data_bytes, o->index.n_records,
-                                        &o->seek.index, &why);
+    const int rc =
+        leat_jpeg_index_open(at, o->index.data_bytes, o->index.n_records, &o->seek.index, &why);
     if (rc == LEAT_FORMAT_OK)
         return;
     seen->seek_complete = false;
@@ -56,17 +56,17 @@ static void open_seek(leat_tfrecord_shard *s, leat_tfrecord_opened *o, leat_sour
         snprintf(seen->seek_note, sizeof seen->seek_note, "%.190s", why.text);
 }
 
-static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips_damage,
-                      leat_source *seen, leat_error *err)
+static int open_plain(leat_tfrecord_shard *s, const char *at, leat_tfrecord_opened *o,
+                      bool skips_damage, leat_source *seen, leat_error *err)
 {
     const uint64_t before = seen->n_bytes;
     const bool verify = before < VERIFY_BYTES && o->bytes <= VERIFY_BYTES - before;
     const unsigned flags =
         (verify ? LEAT_INDEX_VERIFY : 0u) | (skips_damage ? LEAT_INDEX_RESYNC : 0u);
     leat_format_error why;
-    if (leat_index_open(s->path, flags, &o->index, &why) < 0)
+    if (leat_index_open(at, flags, &o->index, &why) < 0)
         return leat_tfrecord_features_fail(err, &why);
-    open_seek(s, o, seen);
+    open_seek(at, o, seen);
     /* The index was made from the path. Check that it belongs to the open file. */
     const leat_file_watch_id id = { o->index.data_bytes, o->index.data_mtime_ns };
     const int rc = leat_file_watch_same(&id, s->file.fd, s->path, err);
@@ -112,13 +112,13 @@ static int open_compressed(leat_tfrecord_shard *s, leat_tfrecord_opened *o,
     return LEAT_OK;
 }
 
-static int open_file(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips_damage,
-                     leat_source *seen, leat_error *err)
+static int open_file(leat_tfrecord_shard *s, const char *at, leat_tfrecord_opened *o,
+                     bool skips_damage, leat_source *seen, leat_error *err)
 {
     uint8_t begin[LEAT_TFRECORD_HEADER];
     leat_file_watch_id id;
     struct stat status;
-    s->file.fd = leat_format_open(s->path);
+    s->file.fd = leat_format_open(at);
     if (s->file.fd < 0 || fstat(s->file.fd, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", s->path,
                          leat_format_open_error(errno));
@@ -143,7 +143,7 @@ static int open_file(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips
             "tfrecord` makes them",
             s->path, o->compression, s->listed->manifest);
     const int rc = o->compression ? open_compressed(s, o, &id, seen, err)
-                                  : open_plain(s, o, skips_damage, seen, err);
+                                  : open_plain(s, at, o, skips_damage, seen, err);
     if (rc < 0 || !s->listed->manifest || o->n_records == s->listed->n_records)
         return rc;
     return leat_fail(err, LEAT_E_DATA,
@@ -172,14 +172,14 @@ void leat_tfrecord_shard_init(leat_tfrecord_shard *s, const leat_tfrecord_listed
                                 .bytes = listed->bytes };
 }
 
-int leat_tfrecord_shard_open(leat_tfrecord_shard *s, leat_open_files *files, bool skips_damage,
-                             leat_source *seen, const leat_tfrecord_features *features,
-                             leat_error *err)
+int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *at, leat_open_files *files,
+                             bool skips_damage, leat_source *seen,
+                             const leat_tfrecord_features *features, leat_error *err)
 {
     leat_tfrecord_opened *const opened = calloc(1, sizeof *opened);
     if (!opened)
         return leat_fail(err, LEAT_E_NOMEM, "%s: no memory", s->path);
-    const int rc = open_file(s, opened, skips_damage, seen, err);
+    const int rc = open_file(s, at, opened, skips_damage, seen, err);
     if (rc < 0) {
         leat_tfrecord_shard half = { .opened = opened, .file = { .fd = s->file.fd } };
         leat_tfrecord_shard_close(&half);

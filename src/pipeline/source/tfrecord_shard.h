@@ -49,13 +49,14 @@ static inline leat_tfrecord_opened *leat_tfrecord_shard_opened(const leat_tfreco
 void leat_tfrecord_shard_init(leat_tfrecord_shard *out, const leat_tfrecord_listed *listed);
 /* Opens it. If a manifest lists it, LEAT_E_DATA says that its size or its number of records is another.
  *
+ * at       where to open it: its path, or a name from working_folder.h
  * files    the files of the source; for its descriptor
  * skips_damage    each place of damage counts as one record, see index.h
  * seen     adds what the file and its indexes take
  * features those of the source, if they are known yet: for the index of JPEG files */
-int leat_tfrecord_shard_open(leat_tfrecord_shard *shard, leat_open_files *files, bool skips_damage,
-                             leat_source *seen, const leat_tfrecord_features *features,
-                             leat_error *err);
+int leat_tfrecord_shard_open(leat_tfrecord_shard *shard, const char *at, leat_open_files *files,
+                             bool skips_damage, leat_source *seen,
+                             const leat_tfrecord_features *features, leat_error *err);
 /* Finds the feature that its index of JPEG files is for. */
 void leat_tfrecord_shard_match_seek(leat_tfrecord_opened *opened,
                                     const leat_tfrecord_features *features);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_mode.h"
 #include "base/text.h"
 #include "train/name_pattern.h"
 #include "train/weights/weight_file.h"
@@ -266,6 +267,7 @@ int leat_pretrained_load(leat_trainer *trainer, leat_error *err)
 {
     if (!trainer->pretrained.waits || trainer->info.simulated)
         return LEAT_OK;
+    LEAT_FLOAT_MODE;
     const int rc = leat_trainer_sync(trainer, err);
     return rc < 0 ? rc : compare_file(trainer, true, err);
 }

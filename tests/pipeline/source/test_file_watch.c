@@ -19,7 +19,7 @@ static uint64_t stamp_of(leat_file_watch_stamp stamp)
     struct stat status;
     leat_error err;
     assert_int_equal(stat(path, &status), 0);
-    check(leat_file_watch_stamp_add(&stamp, path, -1, &status, &err), &err);
+    check(leat_file_watch_stamp_add(&stamp, AT_FDCWD, path, -1, &status, &err), &err);
     assert_int_equal(stamp.n_files, 1);
     return stamp.digest;
 }
@@ -72,7 +72,7 @@ TEST(what_cannot_be_read_counts_as_no_content)
     leat_error err;
     put(100, 0);
     assert_int_equal(stat(in_folder("a"), &status), 0);
-    check(leat_file_watch_stamp_add(&stamp, in_folder("none"), -1, &status, &err), &err);
+    check(leat_file_watch_stamp_add(&stamp, AT_FDCWD, in_folder("none"), -1, &status, &err), &err);
     assert_true(stamp.digest != stamp_of(leat_file_watch_stamp_of_content(1)));
     unlink(in_folder("a"));
     assert_int_equal(mkfifo(in_folder("a"), 0600), 0);
