@@ -82,15 +82,13 @@ typedef struct leat_loader_options {
 LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *options,
                               leat_loader **out, leat_error *err);
 
-/* Takes the next batch in order; blocks until it is ready (on a device: until its copy is
- * enqueued, see leat_batch_wait_on). With prefetch 0 nothing overlaps: the call waits until the
- * device has finished the previous batch, makes the next one, and returns when it is copied.
+/* Takes the next batch in order; blocks until it is ready (on a device: until its copy is enqueued, see leat_batch_wait_on).
+ * With prefetch 0 nothing overlaps: it waits until the device has finished the batch before, makes this one, and copies it.
  *
  * out      yours until leat_batch_release(): also to write to, since no other batch, cache or source shares its memory
  *          (leat_batch_valid() too, with a cast). At most `hold` at once, each for as long as you like
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
- *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); otherwise the error that stopped the loader, again on every
- *          later call
+ *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); else the error that stopped it, each time
  * threads  one consumer at a time, any thread; with beyond_hold: 1 any number at once
  * order    a function of seed, epoch and records; never of threads or timing
  * floats   as usual (rounded to nearest, subnormal numbers kept), however this thread is set, also in ops of the program */
