@@ -165,8 +165,8 @@ static PyGetSetDef fields[] = {
     { "rows", batch_number, NULL, "Samples in the batch.",
       (void *)offsetof(leat_batch_info, rows) },
     { "valid", batch_valid, NULL,
-      "One uint8 per row: 0 for a row that `on_error: mask` has masked. None: all rows are "
-      "samples.",
+      "One uint8 per row: 1 for a sample, 0 for a row that `on_error: mask` has masked. None: all "
+      "rows are samples. To index with it, make it bool: x[batch.valid.astype(bool)].",
       NULL },
     { NULL, NULL, NULL, NULL, NULL }
 };

@@ -15,7 +15,8 @@
  * and `left` say which batch is asked for next: end - left.
  *
  * Signals. When a batch has come, handlers run before next() returns it. Meanwhile the run keeps it as the batch that comes
- * next, and it stays that if a handler raises. */
+ * next, and it stays that if a handler raises. A thread that comes with a later batch meanwhile gives the kept one and leaves
+ * its own, so that no batch behind the position was given. */
 #include "leat_module.h"
 
 #include <stdatomic.h>
@@ -418,6 +419,16 @@ static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
     return rc;
 }
 
+/* Gives the first of two batches, and keeps the other. */
+static void keep_later(run *r, leat_batch **out)
+{
+    leat_batch *const kept = r->kept;
+    if (leat_batch_get_info(kept)->number < leat_batch_get_info(*out)->number) {
+        r->kept = *out;
+        *out = kept;
+    }
+}
+
 /* Waits for the next batch of a pass for a slice of time, and handles signals. Returns as leat_loader_next_within(); LEAT_E_AGAIN
  * also with an exception. */
 static int take_slice(loader *l, int64_t number, leat_batch **out, leat_error *err)
@@ -425,8 +436,12 @@ static int take_slice(loader *l, int64_t number, leat_batch **out, leat_error *e
     const bool has_kept = l->run->kept && l->run->owner == getpid();
     const int rc = has_kept ? LEAT_E_AGAIN : take_within(l->run, SLICE_NS, out, err);
     if (rc == LEAT_OK) {
-        if (!l->run || l->pass != number || l->run->kept)
+        if (!l->run || l->pass != number)
             return rc; /* there is no place to keep it */
+        if (l->run->kept) {
+            keep_later(l->run, out);
+            return rc;
+        }
         l->run->kept = *out;
     } else if (rc != LEAT_E_AGAIN) {
         return rc;

@@ -17,6 +17,7 @@ import time as _time
 import warnings as _warnings
 
 from . import _leat
+from ._samples import Samples as _Samples, size_of as _size_of
 from ._watch import _ms, cuda as _cuda
 
 _ROUNDS = 6
@@ -71,9 +72,12 @@ class _Passes:
     """Batches without end, pass after pass, until the time `limit`. Counts the waits for the first batch of each.
 
     burst     so many batches are made at a time, and so while the first one of a pass is waited for
-    trial     of a changed loader: what fails there ends the trial, and nothing else"""
+    trial     of a changed loader: what fails there ends the trial, and nothing else
+    count     samples of a batch
+    left_out  [batches, their samples] that are no part of a run"""
 
-    def __init__(self, loader, burst=1, limit=_math.inf, trial=False):
+    def __init__(self, loader, burst=1, limit=_math.inf, trial=False, count=None):
+        self.count, self.left_out, self.whole = count or _Samples(_size_of(loader)), [0, 0], 0  # batches of a whole pass
         self.loader, self.burst, self.limit, self.starts, self.n_taken = loader, burst, limit, [], 0
         self._trial = trial  # PyTorch warns of more workers than CPUs, which is what is tried
         self._it, self._length, self._all_usual = None, 0, False
@@ -100,7 +104,7 @@ class _Passes:
                 self.n_taken += 1
                 return batch, self._length <= self.burst and not self._all_usual
             except StopIteration:
-                self._it = None
+                self._it, self.whole = None, self._length
                 if at_end and self._length > self.burst:
                     at_end()
         self._all_usual = 0 < self._length <= self.burst
@@ -119,6 +123,12 @@ class _Passes:
         self.n_taken += 1
         return batch, not self._all_usual
 
+    def leave_out(self, batch):
+        """Returns its samples."""
+        rows = self.count(batch)
+        self.left_out = [self.left_out[0] + 1, self.left_out[1] + rows]
+        return rows
+
     def batch(self):
         return self.next()[0]
 
@@ -131,32 +141,18 @@ class _Passes:
                 return
 
 
-def _rows(batch):
-    """Samples of a batch: the length of its first tensor, or list of texts; at least 1."""
-    if hasattr(batch, "rows"):
-        return max(1, batch.rows)
-    while isinstance(batch, (dict, list, tuple)) and len(batch):
-        if not isinstance(batch, dict) and (isinstance(batch[0], (str, bytes))
-                                            or not (hasattr(batch[0], "__len__") or hasattr(batch[0], "shape"))):
-            return len(batch)
-        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
-    shape = getattr(batch, "shape", None)
-    if shape is not None:
-        return max(1, int(shape[0])) if len(shape) else 1
-    return max(1, len(batch)) if hasattr(batch, "__len__") else 1
-
-
 class _Kept:
     """The smallest and the largest batch that were seen, for steps alone. Where sizes differ they take turns, so that a step has
     as many samples on average as in the loop."""
 
-    def __init__(self):
+    def __init__(self, count):
+        self._count = count
         self._small = self._large = None  # (rows, batch)
         self._n = self._rows = 0  # steps so far, and their samples
 
     def see(self, batch):
         """Returns its samples."""
-        n = _rows(batch)
+        n = self._count(batch)
         if self._small is None:
             self._small = self._large = n, batch
         elif n < self._small[0]:
@@ -209,7 +205,7 @@ class _Run:
         return self.steps % burst == 0 or now_ns - self.at >= 10e9 * seconds
 
 
-def _run_loader(passes, seconds, depth, see=_rows):
+def _run_loader(passes, seconds, depth, see):
     passes.drain(depth)
     run = _Run()
     while True:
@@ -220,7 +216,7 @@ def _run_loader(passes, seconds, depth, see=_rows):
         batch, is_first = passes.next()
         if is_first:
             run.left_out += _time.perf_counter_ns() - asked
-            run.left_out_rows += _rows(batch)
+            run.left_out_rows += passes.leave_out(batch)
             continue
         run.rows += see(batch)
         run.steps += 1
@@ -250,13 +246,13 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         batch, is_first = passes.next(end_pass)
         ready = _time.perf_counter_ns()
         if is_first:  # nor does its step count, for which the loader had no time
-            run.left_out_rows += _rows(batch)
+            run.left_out_rows += passes.leave_out(batch)
             _wait_for(step(batch))
             run.left_out += _time.perf_counter_ns() - (begun or asked)
             begun = None
             continue
         run.wait += ready - asked
-        run.rows += _rows(batch)
+        run.rows += passes.count(batch)
         result = step(batch)
         run.steps += 1
 
@@ -314,7 +310,7 @@ class Change:
     why                in a sentence
     predicted_step_ms  from the capacities; None: it is not a matter of the step
     measured_step_ms   by runs of the changed loop, with before_step_ms by turns; None: it was not tried
-    gain               of samples/s: 0.25 is a quarter more; by the measurement if there is one
+    gain               of samples/s (or steps/s): 0.25 is a quarter more; by the measurement if there is one
     """
 
     def __init__(self, text, why, predicted=None, set=None):
@@ -419,7 +415,7 @@ class Diagnosis:
     also                a second verdict that holds as well, or ""
     measured_step_ms    the loop; predicted_step_ms: from its parts
     loader_ms, step_ms  a batch of the loader alone; the step alone
-    batch               samples per step
+    batch               samples per step, on average; 0: batches do not show how many they have
     start_ms            until the first batch of a pass; start_share: of the time of a pass; 0: unknown
     first_pass          how many times as long the loader took for its first pass; 0: not measured
     changes             list of Change, best first
@@ -434,6 +430,7 @@ class Diagnosis:
         self.start_ms, self.start_share, self.first_pass = d.start_ms, d.start_share, d.first_pass
         self.changes, self.seconds = d.changes, d.seconds
         self._facts = d.facts
+        self._unit = "samples/s" if self.batch else "steps/s"
         self._on_host, self._n_rounds, self._longer = d.on_host, len(d.rounds), max(60.0, 3 * d.seconds_given)
 
     def __repr__(self):
@@ -447,7 +444,8 @@ class Diagnosis:
         lines = [f"{head}: {self.sentence}", ""]
         if not self._n_rounds:
             return f"{lines[0]}\n\nmeasure again, longer (seconds={self._longer:g})"
-        lines.append(f"  {'a step of the loop':<44} {_ms(self.measured_step_ms):>9}   {_rate_text(r['samples_per_s'])} samples/s")
+        rate = r["samples_per_s"] if self.batch else 1e3 / self.measured_step_ms
+        lines.append(f"  {'a step of the loop':<44} {_ms(self.measured_step_ms):>9}   {_rate_text(rate)} {self._unit}")
         for c in r["capacities"]:
             if c["part"] in ("loader", "first_batch", "step", "shared") and c["step_ms"] > 0:
                 lines.append(f"    {c['text']:<42} {_ms(c['step_ms']):>9}")
@@ -459,6 +457,8 @@ class Diagnosis:
                          f"{100 * self.start_share:.0f} % of a pass")
         if self.first_pass >= 1.5:
             lines.append(f"  The first pass took the loader {self.first_pass:.1f} times as long as the next ones.")
+        if not self.batch:
+            lines.append("  The batches do not show how many samples they have.")
         if self._n_rounds == 1:
             lines.append("  There was time to measure each of these only once: give more seconds to be sure.")
         if r["cores_taken"] >= 0.05 * r["cores"]:
@@ -471,7 +471,7 @@ class Diagnosis:
                                                 f": measure again, longer (seconds={self._longer:g}), on a quiet machine"
                                                 if self.verdict in ("inconclusive", "environment") else " was found"))
         for i, c in enumerate(self.changes, 1):
-            lines.append(f"{i}. {c.text}: {100 * c.gain:+.0f} % samples/s{_how(c)}")
+            lines.append(f"{i}. {c.text}: {100 * c.gain:+.0f} % {self._unit}{_how(c)}")
             lines.append(f"   {c.why}")
         return "\n".join(lines)
 
@@ -542,8 +542,13 @@ class _Doctor:
         except _OutOfTime:
             pass
         if self.rounds:
-            self.observed = (self.on_host, self.facts.overlaps, self.facts.workers, self.rounds)
+            share = self.mean_share()
+            rounds = [tuple((*run[:3], run[3] * share, *run[4:6], run[6] * share) for run in turn) for turn in self.rounds]
+            self.observed = (self.on_host, self.facts.overlaps, self.facts.workers, rounds)
             self.result = _leat.observe(*self.observed)
+            if not self.passes.count.known:
+                self.result.update(batch=0.0, samples_per_s=0.0)
+                self.result["capacities"] = [{**c, "samples_per_s": 0.0} for c in self.result["capacities"]]
             self.advise()
         else:
             self.result = dict(_NOTHING)
@@ -553,6 +558,16 @@ class _Doctor:
                 f"{_ms(self.start_ms)}" + (f", a batch and its step took {_ms(1e3 * self.first_step_s)}." if self.first_step_s
                                            else "."))
         self.seconds = _time.perf_counter() - self.began
+
+    def mean_share(self):
+        """Samples of the mean batch of a pass to those of the batches in the runs, which lack the first ones of passes."""
+        passes, (n_left_out, rows_left_out) = self.passes, self.passes.left_out
+        steps, rows = (sum(turn[0][i] for turn in self.rounds) for i in (2, 3))
+        n_first = min(passes.burst, passes.whole)
+        if not n_left_out or not rows:
+            return 1.0
+        first, others = n_first / max(1, passes.whole), rows / steps
+        return (first * rows_left_out / n_left_out + (1 - first) * others) / others
 
     def advise(self):
         self.changes = _suggest(self)
@@ -567,7 +582,7 @@ class _Doctor:
 
     def warm_up(self):
         self.say("warm-up")
-        self.kept = _Kept()
+        self.kept = _Kept(self.passes.count)
         self.step_on_new()
         self.on_host = self.device == "cpu" if self.device else not (_cuda() or _jax_device())
         at = _time.perf_counter()
@@ -639,7 +654,7 @@ class _Doctor:
         seconds = max(left / 2, least)
         budget = seconds / (2 * _TRY_ROUNDS)
         before, after = [], []
-        passes = _Passes(other, burst, self.passes.limit, trial=True)
+        passes = _Passes(other, burst, self.passes.limit, trial=True, count=self.passes.count)
         n = _steps_for(budget, self.rounds[-1][0])
         began = _time.perf_counter()
         try:
@@ -685,6 +700,7 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
     """What limits the loop `for batch in loader: step(batch)`, and what to change. Returns a Diagnosis.
 
     loader    any iterable that can be iterated again: PyTorch's DataLoader, leat.Loader, a tf.data.Dataset, …
+              A leat.Loader goes on afterwards where it was.
     step      one training step with a batch. It is called some hundred times, also many times with one and the same batch,
               so it changes the model: use one that you can throw away. What it returns is waited for if JAX made it.
     seconds   how long this may take, within a third, but for one start of the loader
@@ -698,5 +714,10 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
     if not 0 < seconds < 1e6:
         raise ValueError(f"seconds={seconds!r}: more than 0")
     d = _Doctor(loader, step, float(seconds), device, progress)
-    d.measure()
+    state = loader.state_dict() if d.facts.kind == "leat" else None
+    try:
+        d.measure()
+    finally:
+        if state is not None:
+            loader.load_state_dict(state)
     return Diagnosis(d)

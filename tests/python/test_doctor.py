@@ -15,7 +15,7 @@ import unittest.mock
 import numpy as np
 
 import leat_data as leat
-from leat_data import _doctor, _watch
+from leat_data import _doctor, _samples, _watch
 
 
 JUDGES_TIMES = "LEAT_TEST_TIMES" in os.environ
@@ -346,13 +346,60 @@ class Doctor(Still):
         with self.assertRaises(KeyError):
             leat.doctor(Slow(), fails)
 
-    def test_rows(self):
-        x = np.zeros((5, 2))
-        texts = ["one.jpg", "2.jpg", "three.jpg"]
-        for batch, n in ((texts, 3), ([tuple(texts), x[:3]], 3), ({"text": texts, "x": x[:3]}, 3), ([b"1", b"2"], 2),
-                         (x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1),
-                         ([], 1), ({}, 1), (x[:0], 1)):
-            self.assertEqual(_doctor._rows(batch), n, batch)
+    def test_samples_of_a_batch(self):
+        x, image, texts = np.zeros((5, 2)), np.zeros((3, 64, 48)), ["one.jpg", "2.jpg", "three.jpg"]
+        wide, boxes, many = np.zeros((3, 64, 50)), np.zeros((5, 4)), np.zeros((8, 3, 64, 48))
+        detection = ((image,) * 8, ({"boxes": boxes, "n": 5},) * 8)  # tuple(zip(*samples))
+        listed = [(image, {"boxes": boxes})] * 8  # collate_fn=list
+        even = ((image,) * 8, ({"boxes": np.zeros((3, 4))},) * 8)
+        gray, pair = np.zeros((4, 28, 28)), np.zeros((16, 30, 40))
+        for batch, size, n in (  # 0: not known
+                (texts, None, 3), ([tuple(texts), x[:3]], None, 3), ({"text": texts, "x": x[:3]}, None, 3),
+                ([b"1", b"2"], None, 2), (x, None, 5), ({"a": x}, None, 5), ((x, x), None, 5), ([[x], 1], None, 5),
+                ([1, 2, 3], None, 3), (np.float32(1), None, 0), (7, None, 0), ([], None, 0), ({}, None, 0), (x[:0], None, 1),
+                ((7, many), None, 8), ((7, many), 8, 8), ((many, np.zeros(8)), None, 8), ((pair, pair), None, 16),
+                (({"x": many}, {"y": np.zeros(8)}), None, 8), ((many, np.zeros((100, 4))), None, 0),
+                (detection, None, 8), (detection, 8, 8), (listed, None, 8), (listed, 8, 8), (even, 8, 8), (even, None, 0),
+                ([image] * 8, 8, 8), ([image] * 8, None, 0), ([image, wide] * 4, None, 8), ((gray, gray), 4, 4),
+                ((gray, gray), None, 0), ((np.zeros(120), np.zeros(8), np.zeros(8)), None, 0),
+                (([np.zeros(n) for n in (7, 9, 3)]), 3, 3), (detection[0][:3], 8, 0), (detection, 4, 0),
+                ((x, x), 8, 5), ((x, x), 2, 2)):
+            with self.subTest(batch=_samples._shapes(batch)[:4], size=size):
+                count = _samples.Samples(size)
+                self.assertEqual((count(batch), count.known), (max(n, 1), n > 0))
+        count = _samples.Samples(8)  # all batches in the way of the first
+        self.assertEqual([count(tuple(part[:k] for part in even)) for k in (8, 3, 2, 1)], [8, 3, 2, 1])
+        self.assertTrue(count.known)
+        self.assertEqual(count(7), 1)
+        self.assertFalse(count.known)
+
+    def test_samples_that_are_not_known(self):
+        class Unclear(Slow):
+            def __iter__(self):
+                return ((np.zeros((120, 2)), np.zeros(8)) for _ in super(Unclear, self).__iter__())
+
+        d = leat.doctor(Unclear(40, 6), sleeps(4), seconds=3, device="cpu")
+        self.assertEqual((d.batch, d.figures["samples_per_s"], d.verdict), (0, 0, "input-bound"))
+        self.assertIn("do not show how many samples", str(d))
+        self.assertNotIn("samples/s", str(d))
+        self.assertIn("steps/s", str(d))
+
+    def test_the_mean_counts_first_batches(self):
+        class Uneven(Slow):
+            def __iter__(self):
+                for n, _ in zip((64,) * (self.n - 1) + (1,), super().__iter__()):
+                    yield {"x": np.zeros((n, 2))}
+
+        for n, mean in (2, 32.5), (3, 43):
+            d = leat.doctor(Uneven(n, 1), sleeps(3), seconds=4, device="cpu")
+            self.assertAlmostEqual(d.batch, mean, delta=0.1)
+            self.assertAlmostEqual(d.figures["samples_per_s"], 1e3 * d.batch / d.measured_step_ms, delta=d.batch)
+
+    def test_leats_own_loader_goes_on_where_it_was(self):
+        loader = leat.from_arrays({"x": np.arange(64)}).batch(8).loader("numpy")
+        next(iter(loader))
+        leat.doctor(loader, sleeps(1), seconds=2, device="cpu")
+        self.assertEqual([b.number for b in loader], list(range(1, 8)))
 
     def test_leats_own_loader(self):
         loader = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")

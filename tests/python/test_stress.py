@@ -291,6 +291,31 @@ class Stress(unittest.TestCase):
                 assert "closed" in fails(it, ValueError)
         """)
 
+    def test_another_thread_comes_with_a_later_batch(self):
+        """While the handler runs. If that raises, no batch from the position on was given."""
+        self.run_program("""
+            import ctypes
+            press = getattr(ctypes.CDLL(None), "raise")  # as above
+            ops = [{"sleep": {"ms": 1}}]
+            for threads in 0, 1, 3:
+                built = leat.from_arrays({"y": np.zeros(4000, np.float32)}, engine={"threads": threads})
+                l = built.map(tensor="y", ops=ops).batch(4).prefetch(0).loader("numpy", hold=3)
+                it, seen = iter(l), []
+                def stop(*_):
+                    join(other)
+                    raise KeyboardInterrupt
+                signal.signal(signal.SIGALRM, stop)
+                for _ in range(40):
+                    seen.append(next(it).number)  # what is kept
+                    other = start(1, lambda: time.sleep(0.002) or seen.append(next(it).number))
+                    try:
+                        next(zip(map(press, [signal.SIGALRM]), it))
+                        raise AssertionError("nothing was raised")
+                    except KeyboardInterrupt:
+                        pass
+                    assert sorted(seen) == list(range(l.state_dict()["next_batch"])), (seen[-3:], l.state_dict())
+        """)
+
     def test_interrupts_of_what_opens(self):
         """A config that never comes, and memory of batches that is made ready. What was left to its end changes nothing."""
         self.run_program("""
