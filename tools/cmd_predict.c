@@ -1,170 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat predict: what a trained model says of image files, or of the records of a source. */
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "eval/picture_folder.h"
 #include "eval/trained.h"
 #include "files.h"
-#include "formats/image_format.h"
 #include "leat/error.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
-
-/* --- image files from anywhere as a folder that the source `images` reads, in the given order ------ */
-
-typedef struct picture_folder {
-    char path[64]; /* of a temporary folder with links to the files; "": none */
-    const char *const *files;
-    int n;
-    int64_t n_classes; /* empty folders beside the first, so that the source has so many classes */
-    int n_labels;      /* more than 1: a list names the links, each with so many labels of 0 */
-} picture_folder;
-
-/* "PATH/000000000/000000012": all images are of the first class. */
-static void link_of(const picture_folder *folder, int i, char text[128])
-{
-    snprintf(text, 128, "%s/000000000/%09d", folder->path, i);
-}
-
-static void class_of(const picture_folder *folder, int64_t i, char text[128])
-{
-    snprintf(text, 128, "%s/%09lld", folder->path, (long long)i);
-}
-
-static void list_of(const picture_folder *folder, char text[128])
-{
-    snprintf(text, 128, "%s/list.csv", folder->path);
-}
-
-/* Says what is wrong with the file, by its own name. */
-static int check_image(const char *file, leat_error *err)
-{
-    uint8_t head[LEAT_IMAGE_FORMAT_BYTES];
-    struct stat status;
-    if (stat(file, &status) < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", file,
-                         errno == ENOENT && lstat(file, &status) == 0 ? "a broken link"
-                                                                      : strerror(errno));
-    if (S_ISDIR(status.st_mode))
-        return leat_fail(err, LEAT_E_IO, "%s is a folder: name the images in it, such as %s/*",
-                         file, file);
-    if (!S_ISREG(status.st_mode))
-        return leat_fail(err, LEAT_E_IO, "%s is not a file", file);
-    FILE *const stream = fopen(file, "rbe");
-    if (!stream)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
-    const size_t n = fread(head, 1, sizeof head, stream);
-    fclose(stream);
-    if (n == 0)
-        return leat_fail(err, LEAT_E_DATA, "%s: the file is empty", file);
-    return leat_image_format_of(head, n) != LEAT_IMAGE_NONE
-               ? LEAT_OK
-               : leat_fail(err, LEAT_E_DATA, "%s: this is no image (" LEAT_IMAGE_FORMAT_NAMES ")",
-                           file);
-}
-
-static int add(const picture_folder *folder, int i, leat_error *err)
-{
-    char name[128];
-    const char *file = folder->files[i];
-    int rc = check_image(file, err);
-    if (rc < 0)
-        return rc;
-    char *whole = realpath(file, NULL);
-    link_of(folder, i, name);
-    rc = whole && symlink(whole, name) == 0
-             ? LEAT_OK
-             : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
-    free(whole);
-    return rc;
-}
-
-static int write_list(const picture_folder *folder, leat_error *err)
-{
-    char name[128], link[128];
-    list_of(folder, name);
-    FILE *const list = fopen(name, "we");
-    for (int i = 0; list && i < folder->n; i++) {
-        link_of(folder, i, link);
-        fputs(link + strlen(folder->path) + 1, list); /* from the folder of the list */
-        for (int k = 0; k < folder->n_labels; k++)
-            fputs(",0", list);
-        putc('\n', list);
-    }
-    const bool whole = list && !ferror(list);
-    return list && fclose(list) == 0 && whole
-               ? LEAT_OK
-               : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
-}
-
-/* Makes it. Returns LEAT_OK, or LEAT_E_IO or LEAT_E_DATA with the name of a file that cannot be read or is no
- * image. Close in both cases. */
-static int picture_folder_open(picture_folder *folder, const char *const *files, int n,
-                               int64_t n_classes, int n_labels, leat_error *err)
-{
-    const char *const where = getenv("TMPDIR");
-    char name[128];
-    int rc = LEAT_OK;
-    *folder = (picture_folder){ .files = files, .n = n, .n_labels = n_labels };
-    snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
-             where && strlen(where) <= 40 && !strchr(where, '\'') ? where : "/tmp");
-    if (!mkdtemp(folder->path)) {
-        rc = leat_fail(err, LEAT_E_IO, "%s: %s", folder->path, strerror(errno));
-        *folder->path = 0;
-        return rc;
-    }
-    for (; rc == LEAT_OK && (folder->n_classes == 0 || folder->n_classes < n_classes);
-         folder->n_classes++) {
-        class_of(folder, folder->n_classes, name);
-        if (mkdir(name, 0700) < 0)
-            rc = leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
-    }
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
-        rc = add(folder, i, err);
-    return rc == LEAT_OK && n_labels > 1 ? write_list(folder, err) : rc;
-}
-
-static void picture_folder_close(picture_folder *folder)
-{
-    char name[128];
-    if (!*folder->path)
-        return;
-    for (int i = 0; i < folder->n; i++) {
-        link_of(folder, i, name);
-        unlink(name);
-    }
-    for (int64_t i = 0; i < folder->n_classes; i++) {
-        class_of(folder, i, name);
-        rmdir(name);
-    }
-    list_of(folder, name);
-    unlink(name);
-    rmdir(folder->path);
-    *folder = (picture_folder){ 0 };
-}
-
-/* Puts the name of the file in the place of the link's in a message. */
-static void picture_folder_name(const picture_folder *folder, leat_error *err)
-{
-    char name[128], message[sizeof err->message];
-    for (int i = 0; *folder->path && i < folder->n; i++) {
-        link_of(folder, i, name);
-        const char *const at = strstr(err->message, name);
-        if (!at)
-            continue;
-        snprintf(message, sizeof message, "%.*s%s%s", (int)(at - err->message), err->message,
-                 leat_terminal_name(folder->files[i]), at + strlen(name));
-        memcpy(err->message, message, sizeof message);
-        return;
-    }
-}
 
 struct predict_options {
     const char *weights, *section, *labels, *device, *json;
@@ -189,7 +37,7 @@ struct predict {
     const struct predict_options *o;
     const leat_call *call;
     leat_trained t;
-    picture_folder folder; /* n 0: the records of the section */
+    leat_picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
     float *outputs, *values; /* of a batch: the model's, and what is shown of them */
     float *
@@ -238,26 +86,6 @@ static int count_labels(const struct predict *p, const char *section)
     }
 }
 
-/* The source of the images, in new memory; NULL: out of memory. */
-static char *source_text(const picture_folder *folder)
-{
-    char name[128], *text = NULL;
-    size_t size;
-    list_of(folder, name);
-    char *const path = leat_files_yaml(folder->n_labels > 1 ? name : folder->path, LEAT_YAML_VALUE);
-    FILE *const out = path ? open_memstream(&text, &size) : NULL;
-    if (out && folder->n_labels > 1) {
-        fprintf(out, "source={images: {path: %s, header: false, label: [1", path);
-        for (int i = 2; i <= folder->n_labels; i++)
-            fprintf(out, ", %d", i);
-        fputs("]}}", out);
-    } else if (out) {
-        fprintf(out, "source={images: %s}", path);
-    }
-    free(path);
-    return leat_files_close_text(out, &text);
-}
-
 /* The pipeline reads the images in the place of its source. */
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
@@ -267,9 +95,9 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
         rc = count_classes(p, section, &n, err);
     leat_signals_catch(); /* from here on there is a folder to remove */
     if (rc == LEAT_OK)
-        rc = picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n,
-                                 count_labels(p, section), err);
-    char *const source = source_text(&p->folder);
+        rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
+                                      n, count_labels(p, section), err);
+    char *const source = leat_picture_folder_source(&p->folder);
     if (rc == LEAT_OK)
         rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(source);
@@ -526,12 +354,12 @@ static int run(const leat_call *call, leat_error *err)
         p.list = NULL;
         rc = leat_json_write(json, p.o->json, err);
     }
-    picture_folder_name(&p.folder, err);
+    leat_picture_folder_name(&p.folder, err);
     leat_loader_close(&p.loader);
     leat_trained_close(&p.t);
     for (int i = 0; p.kept && i < p.folder.n; i++)
         free(p.kept[i]);
-    picture_folder_close(&p.folder);
+    leat_picture_folder_close(&p.folder);
     free(p.kept);
     free(p.outputs);
     json_decref(p.list);
