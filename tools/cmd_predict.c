@@ -40,9 +40,8 @@ struct predict {
     leat_picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
     float *outputs, *values; /* of a batch: the model's, and what is shown of them */
-    float *
-        *kept; /* of each image, until those before it were put out: its outputs, then its values */
-    int n_out; /* images that were put out */
+    float **kept;            /* outputs and values of images that wait for those before them */
+    int n_out;               /* images that were put out */
     int64_t n_outputs;
     bool probabilities;
     bool binary;  /* the one output is the probability of class 1 of two */
