@@ -30,8 +30,8 @@ static inline void leat_float_mode_leave(const unsigned *before)
 
 /* A declaration: from here to the end of the block floats are as usual. */
 #define LEAT_FLOAT_MODE                                                                            \
-    __attribute__((cleanup(leat_float_mode_leave))) const unsigned leat_float_mode_before =        \
-        leat_float_mode_enter()
+    __attribute__((cleanup(leat_float_mode_leave), unused))                                        \
+    const unsigned leat_float_mode_before = leat_float_mode_enter()
 
 #else
 #define LEAT_FLOAT_MODE _Static_assert(1, "other machines: as the caller has it")
