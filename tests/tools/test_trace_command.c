@@ -85,9 +85,12 @@ TEST(a_trace_replaces_only_a_trace)
 
 TEST(a_trace_does_not_replace_what_the_run_wrote)
 {
+    static const char last[] = "kept/step-000000020.safetensors";
     assert_int_equal(shell("$L train x.yaml -q --log new --trace new/log.jsonl"), 2);
-    assert_non_null(strstr(err, "trace: new/log.jsonl: exists and is not a trace"));
-    expect("grep -q '\"kind\": \"run\"' new/log.jsonl");
+    assert_non_null(strstr(err, "--trace: new/log.jsonl is a file that --log keeps in its folder"));
+    assert_int_equal(shell("$L train x.yaml -q --checkpoint kept --trace %s", last), 2);
+    assert_non_null(strstr(err, "trace: kept/step-000000020.safetensors: exists and is not a"));
+    expect("$L train x.yaml -q --checkpoint kept --resume && rm -r kept");
 }
 
 TEST(no_trace_without_spans)
