@@ -181,6 +181,9 @@ static int open_weights(struct train *t, leat_error *err)
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
+    if (t->run.eval_plan &&
+        (rc = leat_trainer_add_files(t->run.trainer, "eval", t->run.eval_plan, err)) < 0)
+        return rc;
     rc = leat_train_checkpoint_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;

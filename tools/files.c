@@ -231,6 +231,16 @@ int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err)
     return leat_fail(err, LEAT_E_IO, "%s: %s", path, leat_format_open_error(error));
 }
 
+void leat_files_end_line(FILE *file)
+{
+    char last = '\n';
+    const int fd = fileno(file);
+    struct stat status;
+    if (fstat(fd, &status) == 0 && status.st_size > 0 &&
+        pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n')
+        putc('\n', file);
+}
+
 int leat_files_rename(const char *from, const char *to, leat_error *err)
 {
     if (rename(from, to) == 0)

@@ -39,6 +39,8 @@ bool leat_files_same(const char *a, const char *b);
  * out      for reading and writing; fclose() it
  * returns  LEAT_OK, LEAT_E_IO with the path, LEAT_E_NOMEM */
 int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err);
+/* Ends a half line of a process that was killed or had a full disk, so that the next line is whole. */
+void leat_files_end_line(FILE *file);
 
 /* Creates the parent folders of a path, like `mkdir -p`; not the last part. */
 int leat_files_make_parents(const char *path, leat_error *err);

@@ -34,7 +34,8 @@ typedef struct leat_checkpoint_found {
     int32_t ended; /* 1: train.stop has ended the run */
     double best;   /* of the evaluations before, as in leat_train_decision */
     int64_t best_batch;
-    int32_t kept_best; /* 1: train.checkpoint.best was set in the run that saved it */
+    int32_t
+        kept_best; /* 1: the run that saved it kept the best weights, by the metric of this train.checkpoint.best */
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always
@@ -54,7 +55,7 @@ LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_stat
                                    const char *path, leat_error *err);
 
 /* The same into a folder, which is created, under the name of its step; then deletes all but the `keep`
- * newest checkpoints of the folder up to this step (0: keeps all). Those of later steps, damaged or of another run, stay.
+ * newest checkpoints of the folder up to this step (0: keeps all), whosever they are. Files of later steps stay.
  * `path`, unless NULL, gets the file's path. */
 LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state,
                                   const char *folder, int64_t keep, char path[LEAT_CHECKPOINT_PATH],

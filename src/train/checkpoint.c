@@ -369,7 +369,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
                       leat_checkpoint_found *out, leat_param_file *values, leat_error *err)
 {
     const char *notes[N_NOTES];
-    char *classes = NULL;
+    char *classes = NULL, best[40];
     read_notes parsed = { 0 };
     int rc = find_notes(file, path, notes, err);
     if (rc < 0 || (rc = check_digest(file, notes, path, err)) < 0 ||
@@ -395,7 +395,8 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     out->ended = leat_patience_is_over(&trainer->decide.stop);
     out->best = trainer->decide.best.best;
     out->best_batch = trainer->decide.best.best_at;
-    out->kept_best = strstr(parsed.decisions, "\nbest ") != NULL;
+    snprintf(best, sizeof best, "\nbest %s ", leat_patience_metrics[trainer->decide.best.metric]);
+    out->kept_best = strstr(parsed.decisions, best) != NULL;
     return LEAT_OK;
 }
 

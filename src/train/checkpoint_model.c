@@ -180,7 +180,7 @@ static line find(const char *text, line like)
 /* Whether the absence of a line says nothing: an older leat wrote none, or fewer; or there are no files. */
 static bool may_lack(line l)
 {
-    return begins(l, of_layer) || begins(l, "data.");
+    return begins(l, of_layer) || begins(l, "data.files ") || begins(l, "eval.files ");
 }
 
 /* Adds "seed 2, was 1"; a line of length 0: "not set". Ends in "…" where there is no room. */

@@ -392,14 +392,18 @@ const char *leat_trainer_graph_failure(const leat_trainer *trainer)
 
 /* --- from a plan ----------------------------------------------------------------------------- */
 
-/* A checkpoint of other files, under the names of these, is told from one of the same. */
-static int add_files(leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+int leat_trainer_add_files(leat_trainer *trainer, const char *part, const leat_plan *plan,
+                           leat_error *err)
 {
+    if (!trainer || !part || !plan)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_add_files: trainer, part and plan must be given");
     const uint64_t files = leat_plan_fingerprint(plan);
     char *with = NULL;
     if (files == 0)
         return LEAT_OK;
-    if (asprintf(&with, "%sdata.files %016llx\n", trainer->settings, (unsigned long long)files) < 0)
+    if (asprintf(&with, "%s%s.files %016llx\n", trainer->settings, part,
+                 (unsigned long long)files) < 0)
         return leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
     free(trainer->settings);
     trainer->settings = with;
@@ -427,7 +431,7 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     if (rc == LEAT_OK && feed.n_classes > 0)
         rc = leat_weight_classes_of(plan, feed.n_classes, &(*out)->class_names, err);
     if (rc == LEAT_OK && device && !evaluates)
-        rc = add_files(*out, plan, err);
+        rc = leat_trainer_add_files(*out, "data", plan, err);
     if (rc < 0)
         leat_trainer_close(out);
     return rc;

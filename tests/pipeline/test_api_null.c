@@ -253,6 +253,7 @@ TEST(loaders)
     assert_int_equal(leat_plan_changed_ns(NULL), 0);
     assert_int_equal(leat_plan_stamp(NULL), 0);
     assert_int_equal(leat_plan_fingerprint(NULL), 0);
+    REFUSED(leat_trainer_add_files(NULL, "eval", plan, &err));
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_stream_follow(NULL, NULL));

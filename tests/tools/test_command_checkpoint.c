@@ -304,6 +304,23 @@ TEST(wrong_uses_are_explained)
 }
 
 /* --save replaces neither what the folder keeps nor weights that the run begins with or that another program wrote. */
+/* What was best by one metric is not replaced by what is best by another; nor is a file of another program. */
+TEST(best_weights_that_are_not_the_runs_stay)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set train.checkpoint.best=accuracy && "
+                               "cp c/best.safetensors xbest"));
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss"), 2,
+                   "or by another metric, which would be replaced");
+    expect_success(shell("cmp c/best.safetensors xbest"));
+    expect_success(shell("printf '\\023\\0\\0\\0\\0\\0\\0\\0{\"__metadata__\":{}}' "
+                         ">c/best.safetensors; cp c/best.safetensors xfile"));
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=accuracy"), 2,
+                   "which would be replaced");
+    expect_success(shell("cmp c/best.safetensors xfile && rm c/best.safetensors && " TRAIN
+                         "--checkpoint c --resume --set train.checkpoint.best=accuracy"));
+}
+
 TEST(saving_replaces_no_other_weights)
 {
     static const char *const kept[] = { "c/best.safetensors", "./c/step-000000003.safetensors",
@@ -465,6 +482,18 @@ TEST(a_folder_in_the_place_of_another_is_told)
     expect_success(shell("rm -r now link"));
 }
 
+TEST(other_files_of_the_evaluation_are_told)
+{
+    make_pipeline();
+    expect_success(shell("mkdir now xother && cp y-*.tfrecord now && cp y-*.tfrecord xother && "
+                         "touch -d '1 day ago' xother/*"));
+    expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set 'eval.source={tfrecord: now/*}'"));
+    expect_success(shell("mv now xwas && mv xother now"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --set 'eval.source={tfrecord: now/*}'"));
+    expect_in(err, "other settings than in the saved run: train.epochs 2, was 1; eval.files ");
+    expect_success(shell("rm -r now"));
+}
+
 /* Every entry of `train` that changes weights: changed, added, taken away; the others are not told. */
 TEST(other_settings_are_told)
 {
@@ -512,7 +541,7 @@ TEST(another_evaluation_is_told)
     expect_success(
         shell(TRAIN "--checkpoint c --resume --set eval.source.tfrecord='x-*.tfrecord'"));
     expect_in(err, "other settings than in the saved run: train.epochs 2, was 1; eval.source "
-                   "{tfrecord: x-*.tfrecord}, was {tfrecord: y-*.tfrecord}\n");
+                   "{tfrecord: x-*.tfrecord}, was {tfrecord: y-*.tfrecord}; eval.files ");
     expect_success(
         shell("sed -i '/^eval:/,/^train:/{/^train:/!d}' x.yaml; " TRAIN "--checkpoint c --resume"));
     expect_in(err, "eval.source not set, was {tfrecord: x-*.tfrecord}; eval.pipeline not set");

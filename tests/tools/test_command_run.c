@@ -116,6 +116,10 @@ TEST(bad_records_are_listed)
         expect_success(shell("$L train x.yaml -q --checkpoint list --resume --epochs %d --errors "
                              "x.bad && test $(wc -l <x.bad) = %d",
                              epochs, epochs));
+    /* A full disk has left half a line. */
+    expect_success(shell("truncate -s -20 x.bad && $L train x.yaml -q --checkpoint list --resume "
+                         "--epochs 4 --errors x.bad && test $(wc -l <x.bad) = 4 && "
+                         "tail -n 1 x.bad | grep -q '^{\"code\":.*}$'"));
     expect_success(shell("$L train x.yaml -q --epochs 1 --errors x.bad && test $(wc -l <x.bad) = 1 "
                          "&& rm -r list"));
 }

@@ -20,6 +20,8 @@ int leat_bad_list_open(leat_bad_list *list, const char *path, bool goes_on, leat
     int rc = leat_files_check(path, &errors, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(path, goes_on ? O_APPEND : O_TRUNC, &list->file, err);
+    if (rc == LEAT_OK)
+        leat_files_end_line(list->file);
     return rc < 0 ? leat_fail_in(err, rc, "--errors: ") : rc;
 }
 

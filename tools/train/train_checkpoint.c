@@ -76,6 +76,19 @@ void leat_train_checkpoint_close(leat_train_checkpoint *keep)
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
+/* Whether the best weights there are whole, and of a program that does not write after how many batches, as a run does. */
+static bool is_foreign_best(const char *folder)
+{
+    char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, folder);
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    const bool is = path && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK &&
+                    !leat_safetensors_note_of(file, "batches");
+    leat_safetensors_close(&file);
+    free(path);
+    return is;
+}
+
 /* A run would replace the best weights of another one. */
 static int refuse_best(const char *folder, leat_error *err)
 {
@@ -87,8 +100,8 @@ static int refuse_best(const char *folder, leat_error *err)
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
                                 " of another run, or of one that has no checkpoint or went on "
-                                "without `best`, which would be replaced: name another folder, or "
-                                "move it",
+                                "without `best` or by another metric, which would be replaced: "
+                                "name another folder, or move it",
                                 folder)
                     : LEAT_OK;
 }
@@ -230,7 +243,8 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
     /* In the folder of the run itself, no other run with best weights has begun if the checkpoint knows of them. */
     if (keep->folder && info->checkpoint_best && (!named || is_of_folder(keep, from))) {
         keep->has_best = *found->path && found->kept_best;
-        if (!found->kept_best && (rc = refuse_best(keep->folder, err)) < 0)
+        if ((!found->kept_best || is_foreign_best(keep->folder)) &&
+            (rc = refuse_best(keep->folder, err)) < 0)
             return rc;
     }
     keep->goes_on = *found->path != '\0';

@@ -38,17 +38,6 @@ static double now_s(void)
 
 /* --- opening ---------------------------------------------------------------------------------------*/
 
-/* Ends a partial line of a killed process, so that the next line is whole. */
-static void end_half_line(FILE *lines)
-{
-    char last = '\n';
-    const int fd = fileno(lines);
-    struct stat file;
-    if (fstat(fd, &file) == 0 && file.st_size > 0 && pread(fd, &last, 1, file.st_size - 1) == 1 &&
-        last != '\n')
-        putc('\n', lines);
-}
-
 static bool has_lines(const leat_train_log *log)
 {
     struct stat lines;
@@ -101,7 +90,7 @@ static int open_lines(leat_train_log *log, const char *folder, bool goes_on, lea
     if (rc == LEAT_OK && !goes_on) /* another run may have come and gone since the first look */
         rc = refuse_curves(log, folder, err);
     if (rc == LEAT_OK)
-        end_half_line(log->lines);
+        leat_files_end_line(log->lines);
     return rc;
 }
 
