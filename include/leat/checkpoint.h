@@ -34,8 +34,7 @@ typedef struct leat_checkpoint_found {
     int32_t ended; /* 1: train.stop has ended the run */
     double best;   /* of the evaluations before, as in leat_train_decision */
     int64_t best_batch;
-    int32_t
-        kept_best; /* 1: the run that saved it kept the best weights, by the metric of this train.checkpoint.best */
+    int32_t kept_best; /* 1: the run that saved it kept best weights, by the same metric */
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always

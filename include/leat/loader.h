@@ -88,10 +88,10 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  * out      yours until leat_batch_release(): also to write to, since no other batch, cache or source shares its memory
  *          (leat_batch_valid() too, with a cast). At most `hold` at once, each for as long as you like
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
- *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); else the error that stopped it, each time
+ *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); else the error that
+ *          stopped it, each time
  * threads  one consumer at a time, any thread; with beyond_hold: 1 any number at once
- * order    a function of seed, epoch and records; never of threads or timing
- * floats   as usual (rounded to nearest, subnormal numbers kept), however this thread is set, also in ops of the program */
+ * bytes    a function of seed, epoch and records, as the order is; never of threads, timing, or how a thread rounds floats */
 LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
 /* The same, but waits at most `ns` nanoseconds (0: takes only a ready batch), so that the caller can do other

@@ -69,7 +69,7 @@ LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
 /* A digest of the sizes and times of change of these files, to compare with a later one; 0 as above. */
 LEAT_API uint64_t leat_plan_stamp(const leat_plan *plan);
-/* The same of at most 256 of the files, spread evenly, and 16 KB of the content of each: tells a set from another. 0 as above. */
+/* The same of at most 256 of the files, and of 16 KB of the content of each: tells one set from another. */
 LEAT_API uint64_t leat_plan_fingerprint(const leat_plan *plan);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
  * no full stop; NULL past the end. Valid until the plan is closed. */

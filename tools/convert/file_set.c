@@ -301,7 +301,8 @@ int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
     return rc;
 }
 
-/* Deletes our files in a folder except the lock, the sign that it is unfinished and the folder of old files. False: one is left; errno. */
+/* Deletes our files in a folder except the lock, the sign that it is unfinished and the folder of old files. False: one is left;
+ * errno. */
 static bool empty_folder(const leat_file_set *set, const char *path)
 {
     const struct dirent *entry;

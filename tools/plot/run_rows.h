@@ -11,8 +11,7 @@
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment (null: NaN, infinite or not known), in the
- * order of the log. What a resumed run
- * logged anew is there once. */
+ * order of the log. What a resumed run logged anew is there once. */
 typedef struct leat_run_rows {
     json_t *steps, *epochs;
     double start_s;     /* time of the first thing logged */

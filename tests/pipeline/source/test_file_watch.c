@@ -65,6 +65,46 @@ TEST(of_very_many_files_some_are_read)
     }
 }
 
+TEST(a_stamp_of_some_leaves_out_the_others)
+{
+    static const uint64_t sizes[] = { 0, 1, 255, 256, 257, 600, 1000000 };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        leat_file_watch_stamp stamp = leat_file_watch_stamp_of_some(sizes[s]);
+        uint64_t n_taken = 0;
+        for (uint64_t i = 0; i < sizes[s]; i++)
+            if (!leat_file_watch_stamp_skips(&stamp)) {
+                n_taken++;
+                stamp.n_files++;
+            }
+        assert_true(stamp.n_files == sizes[s] && n_taken <= 256);
+        assert_true(n_taken == sizes[s] || n_taken >= 128);
+    }
+}
+
+/* Of 600 files every third is asked about. */
+TEST(a_fingerprint_is_of_some_files)
+{
+    enum { N = 600 };
+    static const uint8_t image[] = "P5 1 1 255\nx";
+    char name[40];
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "some/c/%03d.pgm", i);
+        put_file(name, image, sizeof image - 1);
+    }
+    leat_plan *plan = plan_format("source: {images: '%s/some'}\npipeline: [{map: [decode_image, "
+                                  "{resize: 1}]}, {batch: 4}]\n",
+                                  test_folder);
+    const uint64_t before = leat_plan_fingerprint(plan);
+    assert_true(before != 0 && leat_plan_fingerprint(plan) == before);
+    assert_int_equal(unlink(in_folder("some/c/301.pgm")), 0);
+    assert_true(leat_plan_fingerprint(plan) == before);
+    put_file("some/c/300.pgm", image, sizeof image - 2);
+    assert_true(leat_plan_fingerprint(plan) != before);
+    assert_int_equal(unlink(in_folder("some/c/300.pgm")), 0);
+    assert_true(leat_plan_fingerprint(plan) == 0);
+    leat_plan_close(&plan);
+}
+
 TEST(what_cannot_be_read_counts_as_no_content)
 {
     leat_file_watch_stamp stamp = leat_file_watch_stamp_of_content(1);
