@@ -541,3 +541,5 @@ TEST(a_crossover_of_the_doctor_is_one_too)
     leat_page_close(&page);
     leat_input_close(&input);
 }
+
+SUITE_FIXTURE(make_folder, remove_folder)
