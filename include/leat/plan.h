@@ -59,8 +59,8 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
-/* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the only feature of a
- * CSV file with `classes`; NULL: unknown. Valid until the plan is closed. */
+/* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the feature `label` of a CSV
+ * file, or its only one, with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
 /* n_classes if they are this tensor's: `label`, the only int64 one, a CSV file's first with `classes`, or by key; else 0. */
 LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);

@@ -111,10 +111,20 @@ TEST(names_of_a_source_are_kept)
               "features: {label: {columns: kind, classes: [\"a\\nb\", c]}}}' -o xg -q && "
               "test ! -e xg-labels.txt && test -e xg-00000-of-00001.tfrecord"));
     expect_in(err, "not kept: class 0 has a line break in its name");
-    /* Which of the two the label is, is not known. */
+    /* Which of the two the label is, is not known, unless it has that name. */
     expect_success(shell("$L convert csv '{files: x.csv, features: {x: {columns: a, classes: [u, "
+                         "v]}, y: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
+                         "test ! -e xe-labels.txt && "
+                         "$L convert csv '{files: x.csv, features: {x: {columns: a, classes: [u, "
                          "v]}, label: {columns: kind, classes: [cat, dog]}}}' -o xe -q && "
-                         "test ! -e xe-labels.txt"));
+                         "cmp xc-labels.txt xe-labels.txt"));
+    /* The same label of two sources with other names. */
+    expect_failure(
+        shell("c='{csv: {files: x.csv, features: {x: {columns: a, classes: [u, v]}, "
+              "label: {columns: kind, classes: ['; echo \"source: {concat: [${c}cat, "
+              "dog]}}}}, ${c}dog, cat]}}}}]}\" >xw.yaml && $L convert config xw.yaml -o xw "
+              "-q"),
+        1, "class 0 is 'dog' in source 2 (csv:");
     /* Reading the set would take them for those of `label`; of the only number they are kept. */
     expect_success(
         shell("printf 'a,kind,y\n1.5,cat,0\n2,dog,1\n' >x4.csv; c='kind: {columns: kind, "

@@ -208,16 +208,18 @@ static int read_values(leat_csv_feature *f, const leat_csv_layout *layout,
     return LEAT_OK;
 }
 
-/* The classes of the source are those of its first feature that has some. They have names if it is the only one: nobody
- * knows which one the label is. */
+/* The classes of the source are those of its feature `label`, else of the first one that has some. The latter have names if it is
+ * the only one: nobody knows which one the label is. */
 static int name_classes(opening *o, const leat_csv_feature *feature, const char *name,
                         leat_error *err)
 {
     const int32_t n = feature->n_classes;
-    if (n && o->base->n_classes)
+    const bool is_label = !strcmp(name, "label"), has_others = o->base->n_classes > 0;
+    if (n && has_others && !is_label && strcmp(o->base->class_feature, "label") != 0)
         o->base->class_names = NULL;
-    if (!n || o->base->n_classes)
+    if (!n || (has_others && !is_label))
         return LEAT_OK;
+    free(o->f->class_names);
     if (!(o->f->class_names = calloc((size_t)n, sizeof *o->f->class_names)))
         return leat_fail(err, LEAT_E_NOMEM, "%d classes", n);
     for (int32_t i = 0; i < n; i++)

@@ -390,8 +390,11 @@ TEST(a_label_is_one_class)
 TEST(classes_are_of_one_feature)
 {
     static const char *const sources[] = {
-        "{csv: {files: '%s', features: {kind: {columns: animal, classes: [cat, dog]}, label: "
-        "{columns: animal, classes: [dog, owl, cat]}}}}",
+        "{csv: {files: '%s', features: {kind: {columns: animal, classes: [cat, dog]}, more: "
+        "{columns: animal, classes: [dog, owl, cat]}, label: {columns: animal, type: int64, "
+        "default: 1}}}}",
+        "{csv: {files: '%s', features: {more: {columns: animal, classes: [dog, owl, cat]}, label: "
+        "{columns: animal, classes: [cat, dog]}, kind: {columns: animal, classes: [cat]}}}}",
         "{zip: [{csv: {files: '%s', features: {kind: {columns: animal, classes: [cat, dog]}}}}, "
         "{csv: {files: '%s', features: {label: animal}}}]}",
         "{interleave: [{csv: {files: '%s', features: {label: {columns: animal, type: int64, "
@@ -406,8 +409,10 @@ TEST(classes_are_of_one_feature)
         snprintf(source, sizeof source, sources[i], file, file);
         snprintf(text, sizeof text, "source: %s\npipeline: [{batch: 1}]\n", source);
         check(open_text(text, &plan, &err), &err);
-        assert_int_equal(leat_plan_n_classes(plan, "kind"), 2);
-        assert_int_equal(leat_plan_n_classes(plan, "label"), 0);
+        const bool is_label = i == 1;
+        assert_int_equal(leat_plan_n_classes(plan, is_label ? "label" : "kind"), 2);
+        assert_int_equal(leat_plan_n_classes(plan, is_label ? "kind" : "label"), 0);
+        assert_int_equal(leat_plan_n_classes(plan, "more"), 0);
         leat_plan_close(&plan);
     }
 }

@@ -91,6 +91,39 @@ TEST(columns_become_tensors)
     }
 }
 
+/* Whatever else has classes, before it or after it: those of the source are the label's. */
+TEST(a_label_gives_the_source_its_classes)
+{
+    static const struct {
+        const char *features, *named;
+        int n;
+    } cases[] = {
+        { "label: {columns: a, classes: [ant, bee]}, kind: {columns: b, classes: [x, y, z]}", "bee",
+          2 },
+        { "kind: {columns: b, classes: [x, y, z]}, label: {columns: a, classes: [ant, bee]}, more: "
+          "{columns: b, classes: [z, y, x]}",
+          "bee", 2 },
+        { "kind: {columns: b, classes: [x, y, z]}", "y", 3 },
+        { "kind: {columns: b, classes: [x, y, z]}, more: {columns: a, classes: [ant, bee]}", NULL,
+          3 },
+    };
+    put_text("n.csv", "a,b\nant,x\nbee,y\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char options[300];
+        snprintf(options, sizeof options, "features: {%s}", cases[i].features);
+        first f = open_first(in_folder("n.csv"), options, "pipeline: [{batch: 2}]");
+        const char *const name = leat_plan_class(f.plan, 1);
+        assert_int_equal(leat_plan_get_info(f.plan)->n_classes, cases[i].n);
+        if (cases[i].named)
+            assert_string_equal(name, cases[i].named);
+        else
+            assert_null(name);
+        assert_int_equal(leat_plan_n_classes(f.plan, cases[i].n == 2 ? "label" : "kind"),
+                         cases[i].n);
+        close_first(&f);
+    }
+}
+
 /* One column of numbers, written in several ways. */
 static void check_numbers(const char *text, const char *options, const int64_t *want, int n)
 {
