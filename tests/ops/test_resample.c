@@ -44,11 +44,12 @@ static double filter_at(int filter, double x)
 }
 
 /* The weight of input k for output i: the filter as wide as the scale, and at least one pixel. */
-static double weight_of(int filter, double scale, int64_t i, int64_t k)
+static double weight_of(int filter, int64_t n_in, int64_t n_out, int64_t i, int64_t k)
 {
+    const double scale = (double)n_in / (double)n_out;
     const double width = scale > 1 ? scale : 1, center = ((double)i + 0.5) * scale;
     if (filter == LEAT_NEAREST)
-        return k == (int64_t)center;
+        return k == (2 * i + 1) * n_in / (2 * n_out);
     return filter_at(filter, fabs((double)k + 0.5 - center) / width);
 }
 
@@ -56,13 +57,11 @@ static double weight_of(int filter, double scale, int64_t i, int64_t k)
 static double reference(int filter, const leat_view *in, box b, const leat_shape *out, int64_t y,
                         int64_t x, int64_t c)
 {
-    const double sy = (double)b.height / (double)out->dims[0];
-    const double sx = (double)b.width / (double)out->dims[1];
     double sum = 0, total = 0;
     for (int64_t j = 0; j < b.height; j++) {
-        const double wy = weight_of(filter, sy, y, j);
+        const double wy = weight_of(filter, b.height, out->dims[0], y, j);
         for (int64_t i = 0; wy != 0 && i < b.width; i++) {
-            const double w = wy * weight_of(filter, sx, x, i);
+            const double w = wy * weight_of(filter, b.width, out->dims[1], x, i);
             sum += w != 0 ? w * pixel(in, b.y + j, b.x + i, c) : 0;
             total += w;
         }
@@ -259,6 +258,29 @@ TEST(axes_are_those_of_taps)
             const int64_t n_out = 1 + (int64_t)(op_next(&seed) % (uint64_t)most[kind][1]);
             check_axis(n_in, i % 9 ? n_out : 224, i % 4 ? LEAT_U8 : LEAT_F32, i % 7 % N_FILTERS);
         }
+}
+
+/* An output takes the first input that ends after its centre: (2 i + 1) n_in < 2 n_out (k + 1). */
+TEST(nearest_takes_the_second_at_a_border)
+{
+    static const int64_t wide[][2] = { { 888, 1729 },    { 632, 414 },     { 304, 238 },
+                                       { 30000, 29999 }, { 65535, 65534 }, { 3, 65535 } };
+    enum { SMALL = 130 };
+    for (int64_t p = 0; p < SMALL * SMALL + (int64_t)(sizeof wide / sizeof *wide); p++) {
+        const int64_t *const sides = p < SMALL * SMALL ? NULL : wide[p - SMALL * SMALL];
+        const int64_t n_in = sides ? sides[0] : 1 + p / SMALL;
+        const int64_t n_out = sides ? sides[1] : 1 + p % SMALL;
+        int64_t k = 0;
+        for (int64_t i = 0; i < n_out; i++) {
+            while ((2 * i + 1) * n_in >= 2 * n_out * (k + 1))
+                k++;
+            const leat_taps taps = leat_taps_of(n_in, n_out, (int32_t)i, LEAT_NEAREST);
+            assert_int_equal(taps.first, k);
+            assert_int_equal(taps.n, 1);
+        }
+        if (sides)
+            check_axis(n_in, n_out, LEAT_U8, LEAT_NEAREST);
+    }
 }
 
 TEST(keep_aspect_follows)

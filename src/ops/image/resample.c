@@ -47,7 +47,8 @@ static int32_t find_taps(block *b, const leat_dsp_axis *axis)
             b->end[j] = high < n_in ? high : n_in;
         }
         for (int32_t j = 0; is_nearest && j < LANES; j++) {
-            b->first[j] = (int32_t)b->center[j];
+            b->first[j] = leat_taps_nearest(axis->n_in, axis->n_out,
+                                            i + j < axis->n_out ? i + j : axis->n_out - 1);
             b->end[j] = b->first[j] + 1;
         }
         for (int32_t j = 0; j < LANES; j++) {

@@ -66,6 +66,13 @@ LEAT_HOST_DEVICE double leat_taps_filter(int32_t interpolation, double x)
     }
 }
 
+/* NEAREST: the input that holds the centre of output i; on the border of two the second. In integers, as a quotient that is
+ * not exact would end in either. */
+LEAT_HOST_DEVICE int32_t leat_taps_nearest(int64_t n_in, int64_t n_out, int32_t i)
+{
+    return (int32_t)((2 * (int64_t)i + 1) * n_in / (2 * n_out));
+}
+
 /* Output i weighs the inputs [first, first + n). */
 typedef struct leat_taps {
     double center, scale; /* scale: at least 1 */
@@ -81,7 +88,7 @@ LEAT_HOST_DEVICE leat_taps leat_taps_of(int64_t n_in, int64_t n_out, int32_t i,
     taps.center = (i + 0.5) * scale;
     taps.scale = scale > 1 ? scale : 1;
     if (interpolation == LEAT_NEAREST) {
-        taps.first = (int32_t)taps.center;
+        taps.first = leat_taps_nearest(n_in, n_out, i);
         taps.n = 1;
         return taps;
     }
