@@ -311,6 +311,32 @@ static leat_chart_line *add_line(const leat_run_rows *rows, const json_t *list, 
     return NULL;
 }
 
+static int state_of(const json_t *list, const char *key)
+{
+    size_t i;
+    json_t *row;
+    int state = LEAT_RUN_CURVES_NO_KEY;
+    json_array_foreach(list, i, row)
+    {
+        if (!isnan(value_of(row, key)))
+            return LEAT_RUN_CURVES_NUMBERS;
+        const json_t *const value = json_object_get(row, key);
+        if (json_is_null(value) || json_is_number(value))
+            state = LEAT_RUN_CURVES_NO_NUMBER;
+    }
+    return state;
+}
+
+int leat_run_curves_state(const leat_run_rows *rows, const char *key)
+{
+    if (!strncmp(key, of_epoch, sizeof of_epoch - 1))
+        return state_of(rows->epochs, key + sizeof of_epoch - 1);
+    if (!strncmp(key, of_step, sizeof of_step - 1))
+        return state_of(rows->steps, key + sizeof of_step - 1);
+    const int steps = state_of(rows->steps, key), epochs = state_of(rows->epochs, key);
+    return steps > epochs ? steps : epochs;
+}
+
 leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
                                      const char *name, leat_lines *lines)
 {
