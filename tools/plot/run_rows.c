@@ -13,6 +13,7 @@
 #include "files.h"
 #include "formats/events.h"
 #include "formats/pattern.h"
+#include "formats/utf8.h"
 #include "formats/whole_file.h"
 
 enum { LOG_BYTES_MOST = 1 << 30 };
@@ -106,7 +107,8 @@ static int read_lines(const char *path, leat_run_rows *rows, leat_error *err)
     if (leat_whole_file_read(path, LOG_BYTES_MOST, &text, &n, &why) < 0)
         return leat_files_fail(err, &why);
     long number = 1;
-    for (const char *line = text, *const all = text + n; line < all; number++) {
+    for (const char *line = text + leat_utf8_mark(text, n), *const all = text + n; line < all;
+         number++) {
         const char *const end = memchr(line, '\n', (size_t)(all - line));
         const size_t length = (size_t)((end ? end : all) - line);
         json_t *const json = json_loadb(line, length, 0, NULL);
