@@ -384,7 +384,7 @@ static int read_rows(reading *r, const uint8_t *bytes, size_t n)
 {
     leat_csv_scan scan = { .delimiter = r->delimiter };
     int rc = LEAT_FORMAT_OK;
-    const size_t mark = n >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+    const size_t mark = leat_utf8_mark(bytes, n);
     const uint8_t *const zero = n ? memchr(bytes, 0, n) : NULL;
     r->line = 1;
     if (zero) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shard_set.h"
+#include "utf8.h"
 #include "whole_file.h"
 
 #define BYTES_MOST ((size_t)16 << 20)
@@ -35,12 +36,11 @@ static int read_text(const char *path, size_t prefix, leat_labels_file *out, lea
     return rc == LEAT_FORMAT_NOMEM ? rc : LEAT_FORMAT_OK;
 }
 
-/* A line ends at a line feed, and its name before a carriage return. The byte order mark that some editors write is in no
- * name. An empty line, also the last, is a class with an empty name. */
+/* A line ends at a line feed, and its name before a carriage return. An empty line, also the last, is a class with an empty name. */
 static int cut_lines(leat_labels_file *labels, leat_format_error *err)
 {
     size_t n = 0;
-    char *const begin = labels->text + (strncmp(labels->text, "\xEF\xBB\xBF", 3) ? 0 : 3);
+    char *const begin = labels->text + leat_utf8_mark(labels->text, strlen(labels->text));
     for (const char *at = begin; *at; at += strcspn(at, "\n"), at += *at == '\n')
         n++;
     labels->names = n ? calloc(n, sizeof *labels->names) : NULL;

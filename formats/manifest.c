@@ -15,6 +15,7 @@
 #include "atomic_file.h"
 #include "grow.h"
 #include "tfrecord.h"
+#include "utf8.h"
 #include "whole_file.h"
 
 typedef unsigned long long ull;
@@ -239,7 +240,8 @@ int leat_manifest_parse(const char *text, size_t size, const char *name, leat_ma
                         leat_format_error *err)
 {
     leat_format_error unused;
-    reading r = { .walk = { text, text, text + size, name, err ? err : &unused },
+    reading r = { .walk = { text, text + leat_utf8_mark(text, size), text + size, name,
+                            err ? err : &unused },
                   .out = out,
                   .version = UINT64_MAX,
                   .bytes = UINT64_MAX,

@@ -24,6 +24,11 @@ size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point)
     return *point < least[size] || *point > 0x10ffff || is_surrogate ? 0 : size;
 }
 
+size_t leat_utf8_mark(const void *text, size_t n)
+{
+    return n >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 static bool is_within(uint32_t point, const uint32_t ranges[][2], size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -11,6 +11,9 @@
 /* Number of bytes of the character at the start of n > 0 bytes; 0: they are not UTF-8. *point: its number. */
 size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point);
 
+/* Bytes of the byte order mark at the start of a text of n bytes, 3 or 0. Some editors write one; no text is read with it. */
+size_t leat_utf8_mark(const void *text, size_t n);
+
 /* Whether a character beyond ASCII changes what stands around it: C1 controls, controls of direction, separators of lines,
  * byte order marks. */
 bool leat_utf8_is_control(uint32_t point);

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "convert/convert.h"
 #include "convert/file_set.h"
+#include "files.h"
 #include "formats/figure.h"
 #include "formats/image_format.h"
 #include "print/progress.h"
@@ -142,6 +143,20 @@ static int finish(const char *prefix, leat_error *err)
     return rc;
 }
 
+/* By the ending of its name; a CSV file may be a list of images. */
+static const char *kind_of(const char *path)
+{
+    static const char *const kinds[][2] = { { ".yaml", "config" },
+                                            { ".yml", "config" },
+                                            { ".npy", "npy" },
+                                            { ".npz", "npy" },
+                                            { ".tfrecord", "tfrecord" } };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (leat_files_ends_with(path, kinds[i][0]))
+            return kinds[i][1];
+    return "images";
+}
+
 /* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
 static int check_call(const leat_call *call)
 {
@@ -152,9 +167,9 @@ static int check_call(const leat_call *call)
     const bool is_images = !strcmp(first, "images");
     char names[200];
     if (!is_known && (call->n_arguments == 1 || access(first, F_OK) == 0))
-        return leat_command_misuse(
-            "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
-            first);
+        return leat_command_misuse("convert",
+                                   "needs the kind of '%s': write `leat convert %s %s -o PREFIX`",
+                                   first, kind_of(first), first);
     if (!is_known)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: %sconfig", first,
                                    leat_convert_source_names(names));
@@ -162,7 +177,8 @@ static int check_call(const leat_call *call)
         return leat_command_misuse(
             "convert",
             is_images ? "needs images DIR or images LIST: the folder or list is missing"
-                      : "needs %s FILES: none is given",
+            : !strcmp(first, "config") ? "needs config CONFIG: the file is missing"
+                                       : "needs %s FILES: none is given",
             first);
     if (!o->output || !*o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");

@@ -270,8 +270,8 @@ static void print_device(const leat_crossover_device *device)
                       leat_figure_ms(device->open_ms).text,
                       leat_figure_ms(device->first_step_ms).text);
     if (device->launches >= 0) {
-        leat_terminal_say(4, "  %.0f launches per step take the host %s ms", device->launches,
-                          leat_figure_ms(device->launch_ms).text);
+        leat_terminal_say(4, "  %.0f launches per step, in which the host spends %s ms",
+                          device->launches, leat_figure_ms(device->launch_ms).text);
     }
 }
 

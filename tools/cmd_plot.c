@@ -89,14 +89,18 @@ static int read_runs(struct plot *p, leat_error *err)
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-/* The error of a missing key, with the keys that there are. */
+/* The error of a key without a curve, with the keys that there are. */
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";
     const char *name;
     json_t *ignored, *const keys = json_object();
-    for (int i = 0; i < p->n_rows; i++)
+    int state = LEAT_RUN_CURVES_NO_KEY;
+    for (int i = 0; i < p->n_rows; i++) {
+        const int of_run = leat_run_curves_state(&p->rows[i], key);
+        state = of_run > state ? of_run : state;
         leat_run_curves_keys(&p->rows[i], keys);
+    }
     json_object_foreach(keys, name, ignored)
     {
         const char *const between = *list ? ", " : "";
@@ -105,6 +109,12 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
         leat_files_append(list, sizeof list, "%s%s", between, name);
     }
     json_decref(keys);
+    if (state == LEAT_RUN_CURVES_NO_NUMBER)
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "no value of '%s' can be drawn: all are NaN, infinite or not known (null); "
+            "there are: %s",
+            key, list);
     return leat_fail(err, LEAT_E_ARGUMENT, "no run has '%s'%s%s; there are: %s", key,
                      p->o->x == LEAT_RUN_CURVES_STEP ? "" : " over ",
                      p->o->x == LEAT_RUN_CURVES_STEP ? "" : x_words[p->o->x], list);

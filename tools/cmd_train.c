@@ -579,6 +579,7 @@ static int run(const leat_call *call, leat_error *err)
     leat_signals_stop_at_once("train");
     if (o->summary)
         return run_summary(&t, err);
+    leat_signals_outlive_readers();
     rc = rc == LEAT_OK ? open_all(&t, err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);

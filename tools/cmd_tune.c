@@ -9,6 +9,7 @@
 #include "doctor/doctor_report.h"
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/utf8.h"
 #include "formats/whole_file.h"
 #include "print/json.h"
 #include "print/patch.h"
@@ -168,8 +169,7 @@ static void show_progress(void *user, double seconds, double limit)
 
 /* --- the file ---------------------------------------------------------------------------------- */
 
-#define BEGINS          "# Written by `leat tune`"
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+#define BEGINS "# Written by `leat tune`"
 
 struct job {
     const struct tune_options *o;
@@ -211,8 +211,7 @@ static int check_unchanged(const struct job *job, leat_error *err)
 static int write_config(const struct job *job, leat_error *err)
 {
     const leat_tune_result *const result = &job->result;
-    const bool marked = !strncmp(job->after, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK));
-    const char *const after = job->after + (marked ? strlen(BYTE_ORDER_MARK) : 0);
+    const char *const after = job->after + leat_utf8_mark(job->after, strlen(job->after));
     const bool begins = !strncmp(after, BEGINS, strlen(BEGINS));
     const bool in_place = leat_files_same(job->o->write, job->path);
     const char *const first = begins ? strchr(after, '\n') : NULL;

@@ -221,16 +221,18 @@ const leat_command leat_command_watch = {
     .name = "watch",
     .summary = "tell how busy any CUDA program keeps its GPU, and what the GPU waits for",
     .arguments = "-- COMMAND...",
-    .text = "Runs a program as it is, in any language or framework, and records what it and its "
-            "children do on NVIDIA GPUs, through the library that CUDA's driver loads for "
-            "profilers. At the end it prints on standard error how long the device was busy, by "
-            "exact intervals, and where the idle time went: copies that nothing overlapped; "
-            "launches (the host issued work all the time, or the device waited after a launch); "
-            "waits (the host waited for a result before it went on); the host was late for another "
-            "reason, such as input; or unknown. The exit code is the program's.\n\n"
-            "It needs CUPTI, which comes with the CUDA toolkit and with the packages of PyTorch "
-            "and JAX; where it is not found, name its file in LEAT_CUPTI. Only one profiler can "
-            "watch a process at a time.",
+    .text =
+        "Runs a program as it is, in any language or framework, and records what it and its "
+        "children do on NVIDIA GPUs, through the library that CUDA's driver loads for "
+        "profilers. At the end it prints on standard error how long the device was busy, by "
+        "exact intervals, and where the idle time went: copies that nothing overlapped; "
+        "launches (the host issued work all the time, or the device waited after a launch); "
+        "waits (the host waited for a result before it went on); the host was late for another "
+        "reason, such as input; or unknown. The exit code is the program's. Standard output is the "
+        "program's, too, so give --json a file.\n\n"
+        "It needs CUPTI, which comes with the CUDA toolkit and with the packages of PyTorch "
+        "and JAX; where it is not found, name its file in LEAT_CUPTI. Only one profiler can "
+        "watch a process at a time.",
     .example = "  leat watch -- python3 train.py --epochs 1\n"
                "  leat watch --every 10 --json=watch.json -- python3 train.py\n"
                "  leat watch --overhead -- ./my_cuda_program",

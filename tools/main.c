@@ -125,13 +125,14 @@ static int run_command(const leat_command *command, int argc, char **argv)
     return code;
 }
 
-/* Fails if standard output could not be written, such as on a full disk. */
+/* Fails if standard output could not be written, such as on a full disk, or if its reader has gone away. */
 static int close_stdout(int code)
 {
+    errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    if (errno != EPIPE)
-        fprintf(stderr, "leat: standard output: %s\n", strerror(errno));
+    fprintf(stderr, "leat: standard output: %s\n",
+            errno ? strerror(errno) : "an earlier part could not be written");
     return code ? code : LEAT_EXIT_FAILED;
 }
 

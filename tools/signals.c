@@ -99,6 +99,11 @@ void leat_signals_stop_soon(const char *command)
     handle(note_or_end, SA_RESTART); /* running system calls must not fail because of it */
 }
 
+void leat_signals_outlive_readers(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+}
+
 void leat_signals_note_usr1(void)
 {
     handle_one(SIGUSR1, note_or_end, SA_RESTART);

@@ -22,4 +22,7 @@ void leat_signals_stop_soon(const char *command);
 /* The same for SIGUSR1, which batch systems send before they end a job; from now on, also while files are opened. */
 void leat_signals_note_usr1(void);
 
+/* A reader of the output that goes away, as `head` does, does not end the process: writing fails. */
+void leat_signals_outlive_readers(void);
+
 #endif

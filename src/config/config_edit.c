@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/utf8.h"
 #include "node.h"
 
 struct edit {
@@ -33,7 +34,7 @@ static int refuse(const struct edit *e, const leat_node *node)
 /* libyaml counts characters, and not the byte order mark. */
 static size_t byte_of(const struct edit *e, size_t characters)
 {
-    size_t at = strncmp(e->text, "\xEF\xBB\xBF", 3) ? 0 : 3;
+    size_t at = leat_utf8_mark(e->text, e->n);
     for (; characters > 0 && at < e->n; characters--)
         for (at++; ((unsigned char)e->text[at] & 0xC0) == 0x80;)
             at++;

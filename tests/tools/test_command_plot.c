@@ -262,6 +262,10 @@ TEST(mistakes_are_told)
                    "xe: no log.jsonl and no event file");
     expect_failure(shell("$L plot xa -o x.svg --y lass"), 2,
                    "no run has 'lass'; there are: step, ");
+    expect_failure(shell("$L plot xa -o x.svg --y kind"), 2, "no run has 'kind'");
+    expect_failure(shell("$L plot xa -o x.svg --y step/accuracy"), 2,
+                   "no value of 'step/accuracy' can be drawn: all are NaN, infinite or not known "
+                   "(null); there are: step, ");
     expect_failure(shell("$L plot xa -o x.svg --y a,b,c,d,loss"), 2, "no run has 'a'");
     expect_failure(shell("$L plot xa -o x.svg --y loss,loss,loss,loss,loss"), 2, "at most 4 keys");
     expect_failure(shell("$L plot xa xa xa xa xa xa xa xa xa -o x.svg"), 2,

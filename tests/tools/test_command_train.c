@@ -204,6 +204,24 @@ TEST(a_stopped_run_keeps_its_weights)
                          "$L train x.yaml --steps 1 --restore y.st -q"));
 }
 
+/* Its text is lost, which the exit code says; its weights are not. The first reader is gone before the first line. */
+TEST(a_reader_that_goes_away_ends_no_run)
+{
+    static const char *const readers[] = { "true", "head -n 1" };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        expect_success(shell("rm -f p.st code; { sleep 0.2; $L train x.yaml --epochs 3 --progress "
+                             "on --save p.st 2>said; echo $? >code; } | %s; cat said >&2; test "
+                             "$(cat code) = 1 && $L train x.yaml --steps 1 --restore p.st -q",
+                             readers[i]));
+        expect_success(shell("$L train x.yaml --epochs 3 --save p.st 2>&1 | %s; cat said; rm said "
+                             "code; test -e p.st",
+                             readers[i]));
+        expect_in(out, "leat: standard output: ");
+    }
+    expect_success(shell("$L train x.yaml --summary | true"));
+}
+
 /* Where it stood, what was saved, and the command that goes on, which does; the epochs that ended are in
  * the file of --json. With names that a shell would take apart. */
 TEST(a_stopped_run_says_how_to_go_on)

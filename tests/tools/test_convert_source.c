@@ -133,12 +133,38 @@ TEST(errors_leave_nothing)
                    "npy takes --shards");
     expect_failure(shell("$L convert config a.yaml b.yaml -o bad"), 2, "config takes one file");
     expect_failure(shell("$L convert config none.yaml -o bad"), 1, "none.yaml");
+    expect_failure(shell("$L convert config -o bad"), 2,
+                   "needs config CONFIG: the file is missing");
+    expect_failure(shell("$L convert x.yaml -o bad"), 2, "`leat convert config x.yaml -o PREFIX`");
+    expect_failure(shell("$L convert x.npz -o bad"), 2, "`leat convert npy x.npz -o PREFIX`");
+    expect_failure(shell("$L convert x -o bad"), 2, "`leat convert images x -o PREFIX`");
     expect_failure(shell("echo 'source: {concat: [{npy: " GOLDEN
                          "le_f4.npy, pipeline: [repeat]}]}' >endless.yaml; ulimit -f 2000; $L "
                          "convert config endless.yaml -o bad"),
                    2, "endless.yaml: the source has no end");
     assert_int_equal(count_files("bad*"), 0);
     assert_int_equal(count_files(".bad*"), 0);
+}
+
+/* The pipeline of a config is not read, so no op in it would help. The commands that are advised work. */
+TEST(what_has_no_fixed_shape_is_converted_otherwise)
+{
+    static const char *const sources[] = { "images: images",
+                                           "tfrecord: pic-00000-of-00001.tfrecord" };
+    expect_success(shell(
+        "$L synth images --n 4 --classes 2 --size 16 -q && $L convert images images -o pic -q"));
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        expect_failure(shell("echo 'source: {%s}' >shape.yaml; $L convert config shape.yaml -o bad",
+                             sources[i]),
+                       1,
+                       "shape.yaml: tensor 'image' has no fixed shape, and the source is "
+                       "converted alone, without the pipeline: for pictures write `leat convert "
+                       "images DIR -o bad`, for records as they are `leat convert tfrecord FILES "
+                       "-o bad`");
+        assert_null(strstr(err, "in a map"));
+    }
+    expect_success(shell(
+        "$L convert tfrecord pic-00000-of-00001.tfrecord -o bad -q && rm -rf bad* pic* images"));
 }
 
 TEST(inputs_are_not_overwritten)

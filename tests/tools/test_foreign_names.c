@@ -168,4 +168,54 @@ TEST(files_of_names)
     expect_in(out, "\nbee  ");
 }
 
+/* Of what `plan` prints: the memory that is available now. */
+static void cut_memory(void)
+{
+    char *const memory = strstr(out, "\nmemory: ");
+    if (memory)
+        *memory = 0;
+}
+
+/* Each text that is read says the same with the byte order mark that some editors write. */
+TEST(a_byte_order_mark_is_in_no_text)
+{
+    static const struct {
+        const char *text, *command;
+    } rows[] = {
+        { "x.yaml", "plan x.yaml" },
+        { "x-labels.txt", "inspect 'x-*.tfrecord'" },
+        { "names.txt",
+          "predict x.yaml --section train --weights x.st --labels names.txt set/blue/*" },
+        { "m-manifest.json", "index --check m-manifest.json" },
+        { "m-manifest.json", "plan x.yaml --set source.tfrecord=m-manifest.json" },
+        { "list.csv", "plan l.yaml --set 'source={images: {path: list.csv, file: id, label: "
+                      "kind}}'" },
+        { "list.txt", "plan l.yaml --set 'source={images: {path: list.txt, class_from: "
+                      "\"^set/([^/]*)\"}}'" },
+        { "n.csv", "plan l.yaml --set 'source={csv: {files: n.csv, features: {image: a, label: "
+                   "{columns: b, type: int64}}}}' --set 'pipeline=[{batch: 1}]'" },
+        { "log.jsonl", "plot log.jsonl -o log.svg" },
+        { "plan.json", "report plan.json -o page.html" },
+    };
+    static char before[sizeof out];
+    expect_success(shell(
+        "printf 'low\\nhigh\\n' >names.txt; printf 'a,b\\n2,1\\n' >n.csv; ls set/blue/* >list.txt; "
+        "{ echo id,kind; sed 's/$/,x/' list.txt; } >list.csv; cp x.yaml l.yaml; "
+        "$L index 'x-0*.tfrecord' --manifest m-manifest.json && "
+        "$L train x.yaml -q --log log && cp log/log.jsonl . && "
+        "$L bench x.yaml --steps 2 -q --json >plan.json"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const text = rows[i].text;
+        if (shell("$L %s 2>&1", rows[i].command) != 0)
+            fail_msg("%s: %s", rows[i].command, out);
+        cut_memory();
+        strcpy(before, out);
+        shell("cp %s keep && printf '\\357\\273\\277' | cat - keep >%s && $L %s 2>&1; mv keep %s",
+              text, text, rows[i].command, text);
+        cut_memory();
+        if (strcmp(out, before) != 0)
+            fail_msg("%s: '%s' without the mark, '%s' with it", text, before, out);
+    }
+}
+
 SUITE_FIXTURE(make_set, command_remove_folder)

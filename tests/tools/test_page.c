@@ -162,6 +162,24 @@ TEST(a_run_says_what_the_device_did)
     free(text);
 }
 
+TEST(a_wait_in_a_graphs_launch_is_told)
+{
+    size_t i;
+    json_t *epoch, *const json = json_load_file(SAMPLES "train.json", 0, NULL);
+    json_array_foreach(json_object_get(json, "epochs"), i, epoch)
+    {
+        json_object_set_new(epoch, "launches", json_real(1));
+        json_object_set_new(epoch, "kernels", json_real(280));
+    }
+    char *const given = json_dumps(json, 0), *const text = page_of_json(given);
+    page_expect(text, "a step; in them the host spends 0.113");
+    page_expect(text, "ms, its waits for earlier steps included");
+    leat_page_close(&page);
+    free(text);
+    free(given);
+    json_decref(json);
+}
+
 /* All in one page: links lead to sections, and the doctor's verdict stands first. */
 TEST(many_inputs_are_one_page)
 {

@@ -166,6 +166,45 @@ static int check_apart(struct job *job, const leat_config *config, leat_error *e
     return rc;
 }
 
+/* Whether the source fits a pipeline of this one stage. */
+static bool opens_with(leat_config *config, const char *pipeline, const char *origin,
+                       leat_plan **plan)
+{
+    leat_plan_close(plan);
+    return leat_config_set_as(config, pipeline, origin, NULL) >= 0 &&
+           leat_plan_open(config, NULL, plan, NULL) >= 0;
+}
+
+/* The first tensor of a padded batch whose rows differ: it has lengths. */
+static const char *ragged_tensor(const leat_plan *plan)
+{
+    for (int32_t t = 0; leat_plan_tensor(plan, t); t++) {
+        const char *const name = leat_plan_tensor(plan, t)->name;
+        char lengths[2 * LEAT_OPTION_STRING_MAX];
+        snprintf(lengths, sizeof lengths, "%s_length", name);
+        if (leat_plan_tensor_index(plan, lengths) >= 0)
+            return name;
+    }
+    return "";
+}
+
+/* Where a tensor has no fixed shape, the plan's error advises ops before the batch. A source alone has none. */
+static int fail_plan(const struct job *job, leat_config *config, int rc, leat_error *err)
+{
+    const char *const origin = origin_of(job->c);
+    leat_plan *plan = NULL;
+    if (!strncmp(err->path, "pipeline", 8) &&
+        !opens_with(config, "pipeline=[{batch: 1}]", origin, &plan) &&
+        opens_with(config, "pipeline=[{padded_batch: 1}]", origin, &plan))
+        leat_fail(err, rc,
+                  "%s: tensor '%s' has no fixed shape, and the source is converted alone, without "
+                  "the pipeline: for pictures write `leat convert images DIR -o %s`, for records "
+                  "as they are `leat convert tfrecord FILES -o %s`",
+                  origin, ragged_tensor(plan), job->c->prefix, job->c->prefix);
+    leat_plan_close(&plan);
+    return rc;
+}
+
 static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
@@ -182,7 +221,8 @@ static int open_plan(struct job *job, leat_error *err)
         (rc = leat_config_set_as(config, "engine.rank=0", origin, err)) >= 0 &&
         (rc = leat_config_set_as(config, "engine.ranks=1", origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
-        rc = leat_plan_open(config, NULL, &job->plan, err);
+        if ((rc = leat_plan_open(config, NULL, &job->plan, err)) < 0)
+            rc = fail_plan(job, config, rc, err);
     job->stamp = leat_plan_stamp(job->plan);
     if (rc >= 0)
         rc = check_apart(job, config, err);

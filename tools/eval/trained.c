@@ -10,6 +10,7 @@
 #include "formats/folder_list.h"
 #include "formats/grow.h"
 #include "formats/shard_set.h"
+#include "formats/utf8.h"
 #include "formats/whole_file.h"
 #include "print/terminal.h"
 #include "setup.h"
@@ -58,7 +59,8 @@ static int read_names(leat_trained *t, const char *path, leat_error *err)
     leat_format_error why;
     if (leat_whole_file_read(path, NAMES_BYTES_MOST, &text, &n, &why) < 0)
         return leat_files_fail(err, &why);
-    const int rc = take_names(t, path, text, n, err);
+    const size_t mark = leat_utf8_mark(text, n);
+    const int rc = take_names(t, path, text + mark, n - mark, err);
     free(text);
     return rc;
 }

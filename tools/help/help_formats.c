@@ -106,12 +106,14 @@ void leat_help_man(void)
         printf(".SS \"leat %s %s\"\n", (*c)->name, (*c)->arguments);
         print_page(*c, "", ".PP\nExample:\n.PP\n");
     }
-    printf(".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n"
-           ".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
-           ".TP\n.B 85\nleat train: stopped by SIGUSR1, or by a signal as a process of MPI, and "
-           "there is a checkpoint; the same command with \\-\\-resume goes on\n"
-           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
-           ".SH ENVIRONMENT\n");
+    printf(
+        ".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n"
+        ".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
+        ".TP\n.B 85\nleat train: stopped by SIGUSR1, or by a signal to a process of MPI or to one "
+        "that \\-\\-ranks started, and there is a checkpoint; the same command with \\-\\-resume "
+        "goes on\n"
+        ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
+        ".SH ENVIRONMENT\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
         printf(".TP\n.B %s\n", environment[i][0]);
         print_roff(environment[i][1]);

@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "formats/events.h"
+#include "formats/utf8.h"
 #include "formats/whole_file.h"
 #include "page.h"
 
@@ -102,9 +103,10 @@ static int take_json(FILE *file, leat_input *in, leat_error *err)
     int rc = leat_whole_file_rest(file, in->name, LEAT_INPUT_BYTES_MOST, &bytes, &n, &unread);
     if (rc < 0)
         return leat_files_fail(err, &unread);
+    const size_t mark = leat_utf8_mark(bytes, n);
     if (n == 0)
         rc = leat_fail(err, LEAT_E_DATA, "%s: the file is empty", in->name);
-    else if (!(in->json = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why)))
+    else if (!(in->json = json_loadb(bytes + mark, n - mark, JSON_REJECT_DUPLICATES, &why)))
         rc = leat_fail(err, LEAT_E_DATA, "%s:%d:%d: no JSON, or damaged: %s", in->name, why.line,
                        why.column, why.text);
     free(bytes);

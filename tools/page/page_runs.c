@@ -200,8 +200,11 @@ static void put_work(const json_t *json, const json_t *last, leat_answer *out)
     if (flops > 0)
         leat_answer_fact(out, "Computed", leat_figure_unit(flops * 1e-9, "GFLOP/s").text, note);
     if (launches > 0) {
-        snprintf(note, sizeof note, "a step; they take the host %s",
-                 leat_figure_unit(leat_fields_number(last, "launch_ms"), "ms").text);
+        const bool is_graph = launches < leat_fields_number(last, "kernels");
+        snprintf(note, sizeof note, "a step; %s %s%s",
+                 is_graph ? "in them the host spends" : "they take the host",
+                 leat_figure_unit(leat_fields_number(last, "launch_ms"), "ms").text,
+                 is_graph ? ", its waits for earlier steps included" : "");
         leat_answer_fact(out, "Launches", leat_figure_number(launches).text, note);
     }
 }

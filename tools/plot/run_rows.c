@@ -13,6 +13,7 @@
 #include "files.h"
 #include "formats/events.h"
 #include "formats/pattern.h"
+#include "formats/utf8.h"
 #include "formats/whole_file.h"
 
 enum { LOG_BYTES_MOST = 1 << 30 };
@@ -106,7 +107,8 @@ static int read_lines(const char *path, leat_run_rows *rows, leat_error *err)
     if (leat_whole_file_read(path, LOG_BYTES_MOST, &text, &n, &why) < 0)
         return leat_files_fail(err, &why);
     long number = 1;
-    for (const char *line = text, *const all = text + n; line < all; number++) {
+    for (const char *line = text + leat_utf8_mark(text, n), *const all = text + n; line < all;
+         number++) {
         const char *const end = memchr(line, '\n', (size_t)(all - line));
         const size_t length = (size_t)((end ? end : all) - line);
         json_t *const json = json_loadb(line, length, 0, NULL);
@@ -309,6 +311,32 @@ static leat_chart_line *add_line(const leat_run_rows *rows, const json_t *list, 
     free(line->x);
     lines->n--;
     return NULL;
+}
+
+static int state_of(const json_t *list, const char *key)
+{
+    size_t i;
+    json_t *row;
+    int state = LEAT_RUN_CURVES_NO_KEY;
+    json_array_foreach(list, i, row)
+    {
+        if (!isnan(value_of(row, key)))
+            return LEAT_RUN_CURVES_NUMBERS;
+        const json_t *const value = json_object_get(row, key);
+        if (json_is_null(value) || json_is_number(value))
+            state = LEAT_RUN_CURVES_NO_NUMBER;
+    }
+    return state;
+}
+
+int leat_run_curves_state(const leat_run_rows *rows, const char *key)
+{
+    if (!strncmp(key, of_epoch, sizeof of_epoch - 1))
+        return state_of(rows->epochs, key + sizeof of_epoch - 1);
+    if (!strncmp(key, of_step, sizeof of_step - 1))
+        return state_of(rows->steps, key + sizeof of_step - 1);
+    const int steps = state_of(rows->steps, key), epochs = state_of(rows->epochs, key);
+    return steps > epochs ? steps : epochs;
 }
 
 leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,

@@ -35,6 +35,12 @@ enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 leat_chart_line *leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x,
                                      const char *name, leat_lines *lines);
 
+/* What the rows have of a key: nothing; only nulls (and numbers that cannot be drawn); numbers. */
+enum { LEAT_RUN_CURVES_NO_KEY, LEAT_RUN_CURVES_NO_NUMBER, LEAT_RUN_CURVES_NUMBERS };
+
+/* returns  one of these; key: as above */
+int leat_run_curves_state(const leat_run_rows *rows, const char *key);
+
 /* Adds all keys of numbers, each once, to an object of nulls. */
 void leat_run_curves_keys(const leat_run_rows *rows, json_t *keys);
 

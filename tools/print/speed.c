@@ -113,13 +113,18 @@ void leat_speed_add_arm(json_t *list, const leat_compare_arm *arm)
     leat_json_text(one, "sentence", arm->sentence);
 }
 
+/* The launch of a graph waits for the one before it, and the host's time in it has that wait. */
 static const char *launches_text(const leat_meter *m, char text[160])
 {
-    char all[48] = "";
+    const leat_figure ms = leat_figure_ms((double)m->launch_p50_ns * 1e-6);
     if (m->launches < m->kernels)
-        snprintf(all, sizeof all, " in %.4g launch%s", m->launches, m->launches == 1 ? "" : "es");
-    snprintf(text, 160, "; %.4g kernels per step%s, which take the host %s ms", m->kernels, all,
-             leat_figure_ms((double)m->launch_p50_ns * 1e-6).text);
+        snprintf(text, 160,
+                 "; %.4g kernels per step in %.4g launch%s, in which the host spends %s ms, its "
+                 "waits for earlier steps included",
+                 m->kernels, m->launches, m->launches == 1 ? "" : "es", ms.text);
+    else
+        snprintf(text, 160, "; %.4g kernels per step, which take the host %s ms", m->kernels,
+                 ms.text);
     return text;
 }
 

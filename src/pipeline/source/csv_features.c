@@ -78,10 +78,9 @@ static int find_column(const opening *o, const char *text, const leat_node *wher
 {
     const named found = find_name(o, text);
     *out = found.first;
-    /* A number that is the name of another column may be data that are taken for a header. */
+    /* A name that is a number may be data that are taken for a header. */
     int64_t number;
-    o->f->has_names |= found.first >= 0 &&
-                       (leat_number_i64(text, &number) != LEAT_NUMBER_OK || number == found.first);
+    o->f->has_names |= found.first >= 0 && leat_number_i64(text, &number) != LEAT_NUMBER_OK;
     if (found.second >= 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "columns %lld and %lld are both named '%s': rename one, or give its "

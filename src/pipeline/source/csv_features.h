@@ -41,7 +41,7 @@ typedef struct leat_csv_features {
     leat_csv_target *targets; /* by column */
     size_t n_targets;
     char **class_names; /* into the `classes` of a feature */
-    bool has_names;     /* a column was given by its name */
+    bool has_names;     /* a column was given by a name that is no number */
 } leat_csv_features;
 
 /* Reads the config's `features` and adds them to the source.

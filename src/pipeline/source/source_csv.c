@@ -8,6 +8,7 @@
 #include "config/number.h"
 #include "csv_features.h"
 #include "formats/grow.h"
+#include "formats/utf8.h"
 #include "row_files.h"
 #include "row_paths.h"
 
@@ -135,7 +136,7 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
             rc = check_begin(file, piece, n, err);
         if (rc >= 0 && left <= PIECE)
             out->n_ends += piece[n - 1] != '\n';
-        size_t at = rc >= 0 && from == 0 && n >= 3 && !memcmp(piece, "\xef\xbb\xbf", 3) ? 3 : 0;
+        size_t at = rc >= 0 && from == 0 ? leat_utf8_mark(piece, n) : 0;
         while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at))
             rc = add_place(out, from + at - 1, err);
     }

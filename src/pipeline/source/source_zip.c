@@ -98,13 +98,20 @@ static void close_zip(leat_source *base)
 static int fail_clash(const leat_source_children *children, size_t i, size_t other,
                       const char *name, leat_error *err)
 {
-    char a[200], b[200];
+    char a[200], b[200], how[400] = "";
+    const leat_source_table *const table = children->list[i].source->table;
+    if (!strcmp(table->kind.name, "tfrecord"))
+        snprintf(how, sizeof how,
+                 ", such as `features: {%s_%zu: {key: KEY}}` with its key in the records, as `leat "
+                 "inspect FILE` shows it",
+                 name, i + 1);
+    else if (leat_option_find(table->kind.options, "features"))
+        snprintf(how, sizeof how, " under `features:`");
     return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
                           "zip: %s and %s both have a tensor '%s': give it another name in one of "
-                          "them, such as `features: {%s_%zu: {key: KEY}}` with its key in the "
-                          "records, as `leat inspect FILE` shows it",
+                          "them%s",
                           leat_nested_child_name(children, other, a, sizeof a),
-                          leat_nested_child_name(children, i, b, sizeof b), name, name, i + 1);
+                          leat_nested_child_name(children, i, b, sizeof b), name, how);
 }
 
 static bool has_feature(const leat_source *source, const char *name)

@@ -346,9 +346,21 @@ TEST(errors_say_what_and_where)
     refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {key: id}, id: {shape: []}}}}]}",
             "'x' as int64[] and source 1");
     refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
+    refused("{zip: [" XA "}, " XB "}]}", "such as `features: {x_2: {key: KEY}}` with its key");
     refused("{zip: [" XA ", pipeline: [shuffle]}]}", "must be the same in every epoch");
     refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "must be the same in every epoch");
     refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "must be the same");
+}
+
+/* KEY of `features` is of TFRecord files. */
+TEST(advice_of_a_clash_fits_the_source)
+{
+    char source[600];
+    put_text("clash.csv", "v\n1\n");
+    snprintf(source, sizeof source, "{zip: [" XA "}, {csv: {files: '%s', features: {x: v}}}]}",
+             in_folder("clash.csv"));
+    refused(source,
+            "both have a tensor 'x': give it another name in one of them under `features:`");
 }
 
 /* A label is one class in all parts: names that differ are refused, and the longest list is taken. */

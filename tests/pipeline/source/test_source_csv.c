@@ -326,7 +326,9 @@ TEST(a_header_of_numbers_is_noted)
     assert_int_equal(count_notes(rows, "features: {x: 0, y: '5'}"), 1);
     assert_int_equal(count_notes("1,0\n3,4\n", "features: {x: {columns: [0, 1]}}"),
                      1); /* swapped */
-    assert_int_equal(count_notes("0,1\n1,-3\n", "features: {x: 0..1}"), 0);
+    assert_int_equal(count_notes("0,1\n1,-3\n", "features: {x: 0..1}"), 1);
+    assert_int_equal(count_notes("0,1\n1,-3\n", "header: true, features: {x: 0..1}"), 0);
+    assert_int_equal(count_notes("0,1\n1,-3\n", "header: false, features: {x: 0..1}"), 0);
     assert_int_equal(count_notes("5,a\n1,-3\n", "features: {x: 0..1}"), 0);
     assert_int_equal(count_notes("5,\n1,-3\n", "features: {x: 0..1}"), 0);
 }
