@@ -44,7 +44,8 @@ enum {
     LEAT_OP_RANDOM = 2,   /* draw takes random numbers */
     LEAT_OP_KERNEL = 4,   /* the CUDA plugin has a kernel with the same results */
     LEAT_OP_COPY = 8,     /* the output is the input's bytes, of any input with as many bytes */
-    LEAT_OP_DECODE = 16 /* reads the bytes of a file or an array; reports call its time decoding */
+    LEAT_OP_DECODE = 16, /* reads the bytes of a file or an array; reports call its time decoding */
+    LEAT_OP_IMAGE = 32   /* gives and, if no decoder, reads an image [height, width, channels] */
 };
 
 typedef struct leat_op {

@@ -32,6 +32,7 @@ typedef struct leat_mix_options {
 typedef struct leat_batch_op {
     leat_kind kind; /* its options begin with LEAT_MIX_ROWS */
     size_t options_size;
+    unsigned flags; /* LEAT_OP_IMAGE, or 0 */
     /* Checks the shape of one sample. LEAT_OK, or LEAT_E_CONFIG with what is expected. */
     int (*check)(const void *options, const leat_shape *in, leat_error *err);
     /* Draws all decisions, once per batch. *own is the weight of a row's own label in the mixed label,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cast: converts to another element type. Integers out of range saturate. Floats are rounded to the nearest
- * integer, ties to even, and NaN becomes 0. To float16 and bfloat16 half.h rounds; wide integers are
+ * cast: converts to another element type. To integers, values out of range and infinities saturate, floats are rounded to
+ * the nearest, ties to even, and NaN becomes 0. To float16 and bfloat16 half.h rounds; wide integers are
  * rounded to float32 first. */
 #include <string.h>
 
@@ -21,9 +21,13 @@ typedef struct cast_options {
     int32_t dtype;
 } cast_options;
 
-static const leat_option options[] = { LEAT_OPTION_ENUM(cast_options, dtype, "float32", dtypes,
-                                                        "element type of the result"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_ENUM(cast_options, dtype, "float32", dtypes,
+                     "element type of the result; in an integer type NaN becomes 0, and an "
+                     "infinity or a value out of range the nearest that it has; float16 and "
+                     "bfloat16 make what is too large infinite, and keep NaN"),
+    LEAT_OPTION_END
+};
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
@@ -120,7 +124,7 @@ static int apply(const void *opts, const leat_draw *draw, const leat_view *in, c
 
 const leat_op leat_op_cast = {
     .name = "cast",
-    .help = "change the element type; integers out of range saturate, floats are rounded",
+    .help = "change the element type; what is not exact is rounded, ties to even",
     .options_size = sizeof(cast_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,

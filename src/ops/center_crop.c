@@ -64,7 +64,7 @@ const leat_op leat_op_center_crop = {
     .help = "cut a box of fixed size from the middle; the smaller margin is above and left",
     .options_size = sizeof(crop_options),
     .options = options,
-    .flags = LEAT_OP_KERNEL,
+    .flags = LEAT_OP_KERNEL | LEAT_OP_IMAGE,
     .shape = shape,
     .apply = apply,
 };

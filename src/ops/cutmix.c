@@ -74,6 +74,7 @@ const leat_batch_op leat_batch_op_cutmix = {
       "exchange a box between pairs of images of a batch, and mix their labels by its area",
       options },
     sizeof(leat_mix_options),
+    LEAT_OP_IMAGE,
     check,
     draw,
     apply

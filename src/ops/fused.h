@@ -52,9 +52,13 @@ bool leat_random_crop_pads(const void *options);
 void leat_normalize_output(const void *options, const leat_shape *in, leat_output *out);
 /* Whether the channels come first. */
 bool leat_normalize_is_planar(const void *options);
-/* The same of layout; else it puts channels last. */
+/* Whether it has numbers for each channel, which must be last then. */
+bool leat_normalize_has_channels(const void *options);
+/* The same of layout as of normalize; else it puts channels last. */
 bool leat_layout_is_planar(const void *options);
-/* Refuses an image of three dimensions whose channels are where the op `name` would put them: first, else last. */
+/* Fails: the channels are where the op `name` would put them: first, else last. */
+int leat_layout_fail(const char *name, const leat_shape *in, bool first, leat_error *err);
+/* Does so if the dimensions of an image say it. */
 int leat_layout_refuse(const char *name, const leat_shape *in, bool first, leat_error *err);
 
 /* --- random_flip.c --------------------------------------------------------------------------- */

@@ -30,14 +30,17 @@ static bool has_channels_at(const leat_shape *in, int end)
     return d[end] >= 1 && d[end] <= 4 && d[1] > few && d[2 - end] > few;
 }
 
-int leat_layout_refuse(const char *name, const leat_shape *in, bool first, leat_error *err)
+int leat_layout_fail(const char *name, const leat_shape *in, bool first, leat_error *err)
 {
     char text[128];
-    if (!has_channels_at(in, first ? 0 : 2))
-        return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "%s: the channels of %s are %s already: leave `layout` out", name,
                      leat_shape_text(in, text, sizeof text), first ? "first" : "last");
+}
+
+int leat_layout_refuse(const char *name, const leat_shape *in, bool first, leat_error *err)
+{
+    return has_channels_at(in, first ? 0 : 2) ? leat_layout_fail(name, in, first, err) : LEAT_OK;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

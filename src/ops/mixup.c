@@ -55,6 +55,7 @@ static void apply(const leat_draw *p, const leat_shape *in, void *a, void *b)
 const leat_batch_op leat_batch_op_mixup = {
     { "mixup", "mix pairs of samples of a batch, and their labels, by a random share", options },
     sizeof(leat_mix_options),
+    0,
     check,
     draw,
     apply

@@ -80,6 +80,11 @@ bool leat_normalize_is_planar(const void *options_)
     return ((const normalize_options *)options_)->layout != 0;
 }
 
+bool leat_normalize_has_channels(const void *options_)
+{
+    return channels_of(options_) > 1;
+}
+
 void leat_normalize_output(const void *options_, const leat_shape *in, leat_output *out)
 {
     const normalize_options *o = options_;

@@ -97,6 +97,7 @@ const leat_op leat_op_pad = {
     .help = "add rows and columns around an image",
     .options_size = sizeof(pad_options),
     .options = options,
+    .flags = LEAT_OP_IMAGE,
     .shape = shape,
     .apply = apply,
 };

@@ -130,9 +130,9 @@ int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_optio
                                     leat_error *err);
 int leat_trainer_options_weights(const leat_node *node, leat_weights_options *out, leat_error *err);
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err);
-/* input: of one sample. A missing node leaves *out as it is. */
+/* input: of one sample; channels_first: as in leat_trainer_feed. A missing node leaves *out as it is. */
 int leat_trainer_options_normalize(const leat_node *node, const leat_shape *input,
-                                   leat_model_normalize *out, leat_error *err);
+                                   bool channels_first, leat_model_normalize *out, leat_error *err);
 
 /* trainer_feed.c: finds the tensors by their names in the options, and fills what of *feed tells about them. node: `train`. */
 int leat_trainer_feed_find(const leat_train_options *options, const leat_node *node,

@@ -122,7 +122,8 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     trainer->views = (leat_views)o->views;
     if (trainer->views != LEAT_VIEWS_NONE && (feed->input.rank != 3 || feed->channels_first))
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
-    int rc = leat_trainer_options_normalize(o->normalize, &feed->input, &model->normalize, err);
+    int rc = leat_trainer_options_normalize(o->normalize, &feed->input, feed->channels_first,
+                                            &model->normalize, err);
     rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->n_micro, err) : rc;
     if (model->ranks && rc == LEAT_OK) {
         trainer->micro_valid = calloc((size_t)model->n_micro, sizeof *trainer->micro_valid);

@@ -232,7 +232,7 @@ int leat_trainer_options_weights(const leat_node *node, leat_weights_options *ou
 }
 
 int leat_trainer_options_normalize(const leat_node *node, const leat_shape *input,
-                                   leat_model_normalize *out, leat_error *err)
+                                   bool channels_first, leat_model_normalize *out, leat_error *err)
 {
     normalize_options o;
     const bool bytes = input->dtype == LEAT_U8;
@@ -250,6 +250,10 @@ int leat_trainer_options_normalize(const leat_node *node, const leat_shape *inpu
                               "train.normalize: mean has %d values and std has %d; give one, or as "
                               "many as the input has channels: %lld",
                               (int)o.mean.n, (int)o.std.n, (long long)channels);
+    if (n > 1 && channels_first)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.normalize: mean and std are for the last dimension, but a map "
+                              "puts the channels first: normalize in the map, before `layout`");
     for (int32_t c = 0; c < n; c++) {
         const double mean = (double)o.mean.values[o.mean.n > 1 ? c : 0];
         const double std = (double)o.std.values[o.std.n > 1 ? c : 0];

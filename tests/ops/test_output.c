@@ -100,6 +100,57 @@ TEST(cast_to_every_type)
         }
 }
 
+/* As the help says. */
+TEST(cast_of_values_that_a_type_does_not_have)
+{
+    static const struct {
+        float value;
+        int64_t u8, i32, i64;
+        float f16, bf16;
+    } cases[] = {
+        { NAN, 0, 0, 0, NAN, NAN },
+        { INFINITY, UINT8_MAX, INT32_MAX, INT64_MAX, INFINITY, INFINITY },
+        { -INFINITY, 0, INT32_MIN, INT64_MIN, -INFINITY, -INFINITY },
+        { 3.4e38f, UINT8_MAX, INT32_MAX, INT64_MAX, INFINITY, INFINITY },
+        { -0x1p127f, 0, INT32_MIN, INT64_MIN, -INFINITY, -0x1p127f },
+        { 0x1p63f, UINT8_MAX, INT32_MAX, INT64_MAX, INFINITY, 0x1p63f },
+        { 65536, UINT8_MAX, 65536, 65536, INFINITY, 65536 },
+        { 256, UINT8_MAX, 256, 256, 256, 256 },
+        { -1, 0, -1, -1, -1, -1 },
+        { 0.5f, 0, 0, 0, 0.5f, 0.5f },
+        { 1.5f, 2, 2, 2, 1.5f, 1.5f },
+        { 2.5f, 2, 2, 2, 2.5f, 2.5f },
+        { -2.5f, 0, -2, -2, -2.5f, -2.5f },
+    };
+    static const char *const names[] = { "uint8", "int32", "int64", "float16", "bfloat16" };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t to = 0; to < sizeof names / sizeof *names; to++) {
+            void *first = op_options_of("cast", "dtype", "float32");
+            void *second = op_options_of("cast", "dtype", names[to]);
+            void *third = op_options_of("cast", "dtype", to < 3 ? "int64" : "float32");
+            leat_view in = op_bytes("", 1);
+            op_result a = op_run_ok("cast", first, in, 0);
+            memcpy(a.out.data, &cases[i].value, sizeof cases[i].value);
+            op_result b = op_run_ok("cast", second, a.out, 0);
+            op_result c = op_run_ok("cast", third, b.out, 0);
+            if (to < 3)
+                assert_true(*(const int64_t *)c.out.data == (to == 0   ? cases[i].u8
+                                                             : to == 1 ? cases[i].i32
+                                                                       : cases[i].i64));
+            else {
+                const float got = *op_f32(c.out), wanted = to == 3 ? cases[i].f16 : cases[i].bf16;
+                assert_true(got == wanted || (isnan(got) && isnan(wanted)));
+            }
+            free(a.out.data);
+            free(b.out.data);
+            free(c.out.data);
+            free(in.data);
+            free(first);
+            free(second);
+            free(third);
+        }
+}
+
 /* --- normalize ----------------------------------------------------------------------------------- */
 
 /* The result of float32 with channels last, converted value by value. */

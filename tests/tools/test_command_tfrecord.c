@@ -264,6 +264,27 @@ TEST(shards_of_equal_numbers)
               "test -s x-00001-of-00002.tfrecord")); /* as many as the input files, too */
 }
 
+/* All files are read whole, also those without records, before the first shard, between two, and after the last. */
+TEST(bytes_of_all_files)
+{
+    static const char *const ways[] = { "", "--shards 1", "--shards 3", "--shards 50",
+                                        "--shards 3 --part 1/1" };
+    expect_success(shell("for i in 0 1 2; do gzip -c </dev/null >x$i.gz; : >x$i.none; done; "
+                         "cat x?.gz x?.none a.gz b.tfrecord | wc -c"));
+    const long long bytes = atoll(out);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_success(
+            shell("$L convert tfrecord x0.gz x0.none a.gz x1.gz x1.none b.tfrecord x2.gz x2.none "
+                  "-o xo %s --json -",
+                  ways[i]));
+        json_t *const json = parse_out();
+        assert_int_equal(number(json, "files"), 8);
+        assert_int_equal(number(json, "bytes_in"), bytes);
+        json_decref(json);
+        expect_success(shell("rm -rf xo*"));
+    }
+}
+
 TEST(what_is_refused)
 {
     expect_failure(shell("$L convert tfrecord a.gz -o x --shards 60"), 2,

@@ -249,7 +249,7 @@ int leat_record_shards_label(leat_record_shards *s, const char *const *names, si
 void leat_record_shards_say_no_labels(const char *why);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
-/* Whether one of the next n records is of a shard of this part. */
+/* Whether to read a file of the next n records: some are of a shard of this part, or there are no other parts. */
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
 /* record: of another part it may be NULL */
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,

@@ -86,7 +86,7 @@ int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *e
 bool leat_record_shards_want(const leat_record_shards *s, uint64_t n)
 {
     uint64_t left = s->left;
-    bool wants = s->writer && left;
+    bool wants = s->how->part.of <= 1 || (s->writer && left);
     for (int32_t shard = s->n_written; !wants && n > left; shard++) {
         n -= left;
         left = leat_convert_part_share(s->about.total, s->how->n_shards, shard);

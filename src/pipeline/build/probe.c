@@ -147,21 +147,21 @@ static bool is_among(const largest *l, uint64_t record)
     return false;
 }
 
-/* The most scratch for a record here: engine.memory, or what the machine has. */
-static size_t room_for(const leat_plan *plan)
+/* What the machine has, as scratch for a record. */
+static int64_t room_of_machine(void)
 {
-    leat_machine machine = { .memory_bytes = plan->engine.memory };
-    if (plan->engine.memory < 0)
-        leat_machine_read("", &machine);
-    return (size_t)(machine.memory_bytes < ROOM_MOST ? machine.memory_bytes : ROOM_MOST);
+    leat_machine machine;
+    leat_machine_read("", &machine);
+    return machine.memory_bytes;
 }
 
-static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
+static void run_records(const leat_plan *plan, leat_probe *out, const largest *l, int64_t most)
 {
+    const size_t limit = (size_t)(most < ROOM_MOST ? most : ROOM_MOST);
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
     leat_scratch *room = NULL;
-    if (plain && worker && leat_scratch_open(&worker->scratch, room_for(plan), NULL) >= 0 &&
+    if (plain && worker && leat_scratch_open(&worker->scratch, limit, NULL) >= 0 &&
         leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
@@ -185,6 +185,20 @@ static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest 
         leat_scratch_close(&worker->scratch);
     free(worker);
     free(plain);
+}
+
+/* A record that does not fit in engine.memory stops at an op, and asks for less than it needs. The plan will be refused,
+ * and the message should say all of it. */
+static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
+{
+    const int64_t limit = plan->engine.memory;
+    leat_probe all = *out;
+    run_records(plan, out, l, limit < 0 ? room_of_machine() : limit);
+    if (limit < 0 || out->scratch_bytes <= (uint64_t)limit)
+        return;
+    run_records(plan, &all, l, room_of_machine());
+    if (all.n_tried && all.scratch_bytes > out->scratch_bytes)
+        *out = all;
 }
 
 void leat_probe_run(const leat_plan *plan, leat_probe *out)

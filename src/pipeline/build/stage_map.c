@@ -10,6 +10,7 @@
 #include "leat/loader.h"
 #include "ops/decode/decode.h"
 #include "ops/op_list.h"
+#include "pipeline/plan/axes.h"
 #include "pipeline/plan/gpu_decode.h"
 #include "stage.h"
 
@@ -187,9 +188,12 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return rc;
     if ((rc = leat_gpu_decode_check(chain_op, entry, err)) < 0)
         return rc;
-    rc = op->shape(chain_op->options, &chain->shape, &shape, &inner);
+    rc = leat_axes_check(chain, chain_op, &inner);
+    if (rc == LEAT_OK)
+        rc = op->shape(chain_op->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
+    leat_axes_follow(chain, chain_op, &shape);
     chain->shape = shape;
     if (chain->n_ops > 1 && chain_op[-1].op == &leat_op_decode_jpeg)
         leat_decode_jpeg_followed_by(chain_op[-1].options, op, chain_op->options);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/plan/axes.h"
 #include "stage.h"
 
 static int fail_unknown(const leat_build *build, const char *name, const leat_node *entry,
@@ -32,6 +33,19 @@ static int check_ranks(const leat_build *build, const char *name, const leat_nod
                           "%s pairs the samples of a whole batch, and with engine.ranks %lld each "
                           "process has only its part: leave it out, or use one rank",
                           name, (long long)build->plan->engine.ranks);
+}
+
+/* Beside check(), which knows the shape but not what the ops have made of it. */
+static int check_axes(const leat_plan *plan, const leat_chain *chain, const leat_batch_op *op,
+                      const leat_node *entry, leat_error *err)
+{
+    if (!(op->flags & LEAT_OP_IMAGE) || !leat_axes_are_first(chain))
+        return LEAT_OK;
+    return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                          "%s expects images of height, width, channels, but a map puts the "
+                          "channels of '%s' first: leave them last, and put them first in your "
+                          "loop",
+                          op->kind.name, plan->source->features[chain->feature].name);
 }
 
 /* Rows must be final in the slot, and have one size. */
@@ -112,7 +126,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if ((rc = leat_node_options(given, entry, what, op->kind.options, batch_op->options, err)) <
             0 ||
         (rc = check_ranks(build, name, entry, err)) < 0 ||
-        (rc = check_chain(plan, chain, name, entry, err)) < 0)
+        (rc = check_chain(plan, chain, name, entry, err)) < 0 ||
+        (rc = check_axes(plan, chain, op, entry, err)) < 0)
         return rc;
     if ((rc = op->check(batch_op->options, &chain->shape, &inner)) < 0)
         return leat_node_fail(entry, err, rc, "%s", inner.message);

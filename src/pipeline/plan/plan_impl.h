@@ -76,16 +76,15 @@ typedef struct leat_chain_op {
 
 /* A tensor of the batch: a feature of the record and the ops on it, in order. */
 typedef struct leat_chain {
-    int32_t feature;
-    int32_t n_ops;
+    int32_t feature, n_ops;
     leat_chain_op ops[LEAT_MAX_CHAIN];
     const leat_fused *fused; /* computes n_fused ops from fused_from on in one step; NULL: none */
     int32_t fused_from, n_fused;
-    int32_t
-        cache_at; /* ops before it run once per record: the cache stores their output; 0: no cache */
+    int32_t cache_at; /* ops before it run once per record; a cache stores their output; 0: none */
     leat_shape cache_shape; /* shape there; dims may be unknown */
     int32_t unbatch_at; /* ops before it run once per record, later ops on each of its samples */
     leat_shape shape;   /* of one row; no unknown dims */
+    int32_t axes;       /* where the channels of one row are: LEAT_AXES_..., see axes.h */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot, or in a device buffer if ops run on the device */
     /* What workers write: the same unless ops run on the device. */

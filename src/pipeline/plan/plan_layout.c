@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "axes.h"
 #include "gpu_decode.h"
 #include "ops/decode/decode.h"
 #include "ops/fused.h"
@@ -148,20 +149,6 @@ static int check_scale(const leat_chain *chain, const leat_node *batch, leat_err
     return LEAT_OK;
 }
 
-/* Whether the ops leave images with their channels first; of another rank it is no image any more. */
-static bool puts_channels_first(const leat_chain *chain)
-{
-    bool first = false;
-    for (int32_t i = 0; i < chain->n_ops; i++) {
-        const leat_chain_op *const op = &chain->ops[i];
-        if (op->op == &leat_op_layout)
-            first = leat_layout_is_planar(op->options);
-        else if (op->op == &leat_op_normalize)
-            first |= leat_normalize_is_planar(op->options);
-    }
-    return first && chain->shape.rank == 3;
-}
-
 /* Checks chain c, finds its fused ops, and reserves its rows from *at on. */
 static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, size_t *at,
                          leat_error *err)
@@ -202,7 +189,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     chain->offset = chain->host_offset;
     plan->tensors[c] = (leat_tensor_info){ name, chain->shape,
                                            chain->fused_from < chain->n_host ? chain->n_fused : 0,
-                                           varies(plan, chain), puts_channels_first(chain) };
+                                           varies(plan, chain), leat_axes_are_first(chain) };
     return LEAT_OK;
 }
 

@@ -291,6 +291,8 @@ static int refuse(const leat_budget_division *d, leat_error *err)
     const leat_budget *const b = d->out;
     const leat_budget_row *const most = most_of(b);
     const bool is_large = d->plan->probe.n_tried && !strcmp(most->name, "large samples");
+    const int64_t enough =
+        b->least_bytes + leat_budget_round_up((int64_t)d->plan->source->spared_bytes);
     char record[500], lower[160];
     return leat_fail(err, LEAT_E_CONFIG,
                      "this pipeline needs at least %s of memory; the limit is %s (%s); the largest "
@@ -298,8 +300,8 @@ static int refuse(const leat_budget_division *d, leat_error *err)
                      leat_figure_bytes((double)b->least_bytes).text,
                      leat_figure_bytes((double)b->limit_bytes).text, b->limit_reason,
                      leat_figure_bytes((double)most->bytes).text, most->name, most->text,
-                     record_text(d->plan, is_large, record, sizeof record),
-                     (long long)b->least_bytes, lower_text(d->plan, is_large, lower, sizeof lower));
+                     record_text(d->plan, is_large, record, sizeof record), (long long)enough,
+                     lower_text(d->plan, is_large, lower, sizeof lower));
 }
 
 static void set_numbers(const leat_budget_division *d)

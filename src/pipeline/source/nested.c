@@ -194,6 +194,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->index_bytes += source->index_bytes;
     whole->seek_bytes += source->seek_bytes;
     whole->memory_bytes += source->memory_bytes;
+    whole->spared_bytes += source->spared_bytes;
     whole->set_bytes += source->set_bytes + leat_order_set_bytes(&child->order);
     whole->digest = leat_digest_chain(whole->digest, source->digest);
     whole->digest = leat_digest_chain(whole->digest, source->n_records);

@@ -514,8 +514,12 @@ static int keep_small(leat_row_files *s, leat_row_group *group, leat_row_column 
     const uint64_t bytes = group->n_records * column->row_bytes;
     uint8_t *memory;
     if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
-        column->row_bytes > sizeof(int64_t) || s->n_columns == 1 || !has_room(s, bytes))
+        column->row_bytes > sizeof(int64_t) || s->n_columns == 1)
         return LEAT_OK;
+    if (!has_room(s, bytes)) {
+        s->base.spared_bytes += bytes;
+        return LEAT_OK;
+    }
     int rc;
     if ((rc = leat_row_files_memory(s, group->path, bytes, "to keep its labels", &memory, err)) <
             0 ||

@@ -130,8 +130,8 @@ struct leat_source {
     uint64_t lost_bytes;            /* in damaged files, where no record can be found */
     uint64_t index_bytes;           /* of mapped index files */
     uint64_t seek_bytes;            /* of JPEG indexes (leat_seek) */
-    uint64_t memory_bytes;          /* of file names, indexes and the like in memory */
-    uint64_t set_bytes;             /* of the sets in the filters of its parts */
+    uint64_t memory_bytes, spared_bytes; /* of names, indexes and such; what more memory adds */
+    uint64_t set_bytes;                  /* of the sets in the filters of its parts */
     uint64_t keep_bytes;  /* memory that `keep` needs for all files; 0: it cannot keep files */
     uint64_t keep_tables; /* what it needs beside the parts of files, if not all fit */
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */

@@ -2,6 +2,7 @@
  *
  * test_budget.c: how memory is divided: what is refused, how much a plan needs at least, and that a run
  * uses no more than planned. */
+#include "fixtures/array_files.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 
@@ -29,11 +30,23 @@ static void write_photo(int i)
     free(bytes);
 }
 
+/* Arrays of two tensors; of one, the values stay in memory if there is room. */
+static void write_arrays(void)
+{
+    enum { N = 40000 };
+    static int64_t labels[N];
+    static uint8_t pixels[N];
+    const array_of arrays[] = { { "label", "<i8", ",", N, sizeof *labels, labels },
+                                { "pixel", "|u1", ", 1", N, 1, pixels } };
+    put_npz("arrays.npz", arrays, 2);
+}
+
 static int make(void **state)
 {
     rows = make_rows(N_ROWS);
     if (make_folder(state) < 0)
         return -1;
+    write_arrays();
     write_records(in_folder("a.tfrecord"), 0, N_ROWS, 5000);
     write_records(in_folder("many.tfrecord"), 0, 20 * N_ROWS, 5000);
     for (int i = 0; i < N_PHOTOS; i++)
@@ -48,7 +61,7 @@ static int unmake(void **state)
 }
 
 /* One kind of pipeline; memory < 0: as it comes. */
-enum { ROWS, RECORDS, MANY_RECORDS, PHOTOS };
+enum { ROWS, RECORDS, MANY_RECORDS, PHOTOS, ARRAYS };
 typedef struct recipe {
     int source; /* one of those */
     const char *batch, *prefetch, *engine;
@@ -65,6 +78,9 @@ static leat_plan *plan_of(const recipe *r, int64_t memory)
     } else if (r->source == PHOTOS) {
         snprintf(text, sizeof text, "%s/photos", test_folder);
         leat_builder_source(b, "images", text);
+    } else if (r->source == ARRAYS) {
+        snprintf(text, sizeof text, "%s/arrays.npz", test_folder);
+        leat_builder_source(b, "npy", text);
     }
     if (memory >= 0)
         snprintf(text, sizeof text, "{digest: true, memory: %lld, %s}", (long long)memory,
@@ -183,6 +199,51 @@ TEST(the_least_is_without_large_files)
     const leat_loader_options options = { .hold = 1 };
     assert_int_equal(budget_of(&r, (int64_t)1 << 40, &options).kept_bytes > 4 << 20, 1);
     check_least(&r, &options);
+}
+
+/* Whoever follows the message once has a loader. */
+static void check_advice(const recipe *r, int64_t memory, const leat_loader_options *options)
+{
+    static const char advice[] = "raise engine.memory to ";
+    leat_loader *loader;
+    leat_batch *batch;
+    leat_error err;
+    leat_plan *plan = plan_of(r, memory);
+    const int rc = leat_loader_open(plan, options, &loader, &err);
+    if (rc == LEAT_OK)
+        leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    if (rc == LEAT_OK)
+        return;
+    assert_int_equal(rc, LEAT_E_CONFIG);
+    const char *const at = strstr(err.message, advice);
+    assert_non_null(at);
+    plan = plan_of(r, strtoll(at + strlen(advice), NULL, 10));
+    loader = open_loader(plan, options);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    leat_batch_release(batch);
+    close_loader_and_plan(&loader, &plan);
+}
+
+TEST(the_advice_is_enough)
+{
+    static const char *const batches[] = { "1", "16", "3000" };
+    static const char *const depths[] = { NULL, "0", "auto", "5" };
+    static const char *const engines[] = { "threads: 0", "threads: 3, reader: pread", "threads: 2",
+                                           "threads: 8, read_bytes: 300 KiB" };
+    static const char *const devices[] = { NULL, "sim" };
+    leat_error err;
+    for (int source = ROWS; source <= ARRAYS; source++)
+        for (size_t i = 0; i < 12; i++) {
+            const recipe r = { source, batches[i % 3], depths[i % 4], engines[(i / 3 + i) % 4] };
+            leat_loader_options options = { .hold = 1 + (int32_t)i % 3 };
+            if (devices[i / 2 % 2])
+                check(leat_device_open(devices[i / 2 % 2], &options.device, &err), &err);
+            for (int64_t memory = 4096 << i % 2; memory < 32 << 20; memory *= 4)
+                if (source != PHOTOS || i % 3 == 1) /* they are slow */
+                    check_advice(&r, memory, &options);
+            leat_device_close(&options.device);
+        }
 }
 
 /* --- without a limit of one's own ------------------------------------------------------------------- */
