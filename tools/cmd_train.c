@@ -637,7 +637,8 @@ const leat_command leat_command_train = {
         "A run begins with the weights of train.weights, which may fit the model in part: what is "
         "not taken is listed. --restore and --resume have other weights.\n\n"
         "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
-        "position in the data, but without the optimizer's state; its updates, from which dropout and "
+        "position in the data, but without the optimizer's state; its updates, from which dropout "
+        "and "
         "Adam count, begin at 0.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",

@@ -10,11 +10,12 @@
 #include "base/scratch.h"
 #include "pipeline/sample/sample.h"
 
-#define PLACES     64 /* places of the source where sizes are looked up */
-#define NEIGHBOURS 16 /* records per place; they lie on one page of an index */
-#define RUNS       3  /* largest records that are run through the ops */
-#define ROOM_MOST  ((int64_t)1 << 32)
-#define GUESS      24 /* scratch bytes per stored byte if unknown: JPEG's 10:1, and copies */
+#define PLACES       64 /* places of the source where sizes are looked up */
+#define NEIGHBOURS   16 /* records per place; they lie on one page of an index */
+#define RUNS         3  /* largest records that are run through the ops */
+#define ROOM_MOST    ((int64_t)1 << 32)
+#define REFUSED_ROOM ((int64_t)64 << 20)
+#define GUESS        24 /* scratch bytes per stored byte if unknown: JPEG's 10:1, and copies */
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
 
@@ -187,16 +188,16 @@ static void run_records(const leat_plan *plan, leat_probe *out, const largest *l
     free(plain);
 }
 
-/* A record that does not fit in engine.memory stops at an op, and asks for less than it needs. The plan will be refused,
- * and the message should say all of it. */
+/* A record that does not fit in engine.memory stops at an op, and asks for less than it needs. The plan will be refused;
+ * so that the message says all of it, it is tried again with little more than a process takes anyway. */
 static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
 {
     const int64_t limit = plan->engine.memory;
     leat_probe all = *out;
     run_records(plan, out, l, limit < 0 ? room_of_machine() : limit);
-    if (limit < 0 || out->scratch_bytes <= (uint64_t)limit)
+    if (limit < 0 || limit >= REFUSED_ROOM || out->scratch_bytes <= (uint64_t)limit)
         return;
-    run_records(plan, &all, l, room_of_machine());
+    run_records(plan, &all, l, REFUSED_ROOM);
     if (all.n_tried && all.scratch_bytes > out->scratch_bytes)
         *out = all;
 }

@@ -109,8 +109,8 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
 
 /* Looks up record sizes all over the source. If shapes depend on the data, it also runs the largest records
  * and one of average size through the ops, unless an op is a user's. That takes no more memory than
- * engine.memory, or, if a record needs more and the plan will be refused, than the machine has; for a record that needs
- * more than that, the bytes it asked for count. Never fails: damaged records only give less information. The plan must be laid out. */
+ * engine.memory, or than the machine has, or, where the plan will be refused, than 64 MiB; for a record that needs more, the
+ * bytes it asked for count. Never fails: damaged records only give less information. The plan must be laid out. */
 void leat_probe_run(const leat_plan *plan, leat_probe *out);
 
 #endif
