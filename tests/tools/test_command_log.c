@@ -332,6 +332,36 @@ TEST(a_used_folder_is_refused)
     expect_success(shell("rm xl/events* && $L train x.yaml --log xl -q --steps 1"));
 }
 
+/* With --resume, too: also where there is no checkpoint, which would tell. The same run begins again there. */
+TEST(a_log_of_another_run_is_not_gone_on_with)
+{
+    static const struct {
+        const char *set, *said;
+    } others[] = {
+        { "train.model=[flatten, dense: 12, dense: 10]", "(parameters: 7690, here 9" },
+        { "source.tfrecord=y-*.tfrecord", "(records: " },
+        { "pipeline.batch.size=8", "(batch size: 16, here 8)" },
+        { "train.device=sim", "(simulated: false, here true)" },
+    };
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl -q --steps 3 --save x.st && "
+                         "cp xl/log.jsonl x.before"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        static const char *const goes_on[] = { "--checkpoint xnew --resume", "--start-batch 3" };
+        for (size_t k = i == 3; k < 2; k++) { /* no checkpoint of what is simulated */
+            expect_failure(shell("$L train x.yaml --log xl -q --steps 1 %s --set '%s'", goes_on[k],
+                                 others[i].set),
+                           2, "--log: xl: the folder has the log of another run (");
+            expect_in(err, others[i].said);
+            expect_in(err, ": name another folder");
+            expect_success(shell("cmp xl/log.jsonl x.before"));
+        }
+    }
+    expect_success(shell("rm -rf xnew; $L train x.yaml --log xl -q --steps 1 --epochs 3 "
+                         "--checkpoint xnew --resume"));
+    expect_success(shell("test $(grep -c '\"kind\": \"run\"' xl/log.jsonl) = 2"));
+}
+
 /* Of two runs that begin at the same time one would not see the other's log yet. */
 TEST(two_runs_at_once_are_not_mixed)
 {

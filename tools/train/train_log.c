@@ -44,6 +44,59 @@ static bool has_lines(const leat_train_log *log)
     return stat(log->path, &lines) == 0 && lines.st_size > 0;
 }
 
+/* The last line of kind "run", which alone begins like this; NULL: there is none. Owned by the caller. */
+static json_t *last_run(const leat_train_log *log)
+{
+    static const char begin[] = "{\"leat\": ";
+    char *line = NULL;
+    size_t size = 0;
+    json_t *run = NULL;
+    FILE *const file = fopen(log->path, "re");
+    while (file && getline(&line, &size, file) >= 0) {
+        json_t *const json =
+            strncmp(line, begin, sizeof begin - 1) == 0 ? json_loads(line, 0, NULL) : NULL;
+        if (json) {
+            json_decref(run);
+            run = json;
+        }
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return run;
+}
+
+/* What a run that goes on has as before, and a checkpoint compares: where it differs, the folder is of another run, whose
+ * curves would be mixed with those of this one. A run without a checkpoint yet has nothing else that tells. */
+static int refuse_other(const leat_train_log *log, const char *folder, const json_t *run,
+                        leat_error *err)
+{
+    static const struct {
+        const char *key, *what;
+    } same[] = { { "simulated", "simulated" },
+                 { "parameters", "parameters" },
+                 { "records", "records" },
+                 { "batch_size", "batch size" } };
+    json_t *const last = last_run(log);
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < sizeof same / sizeof *same && rc == LEAT_OK; i++) {
+        const json_t *const was = json_object_get(last, same[i].key);
+        const json_t *const is = json_object_get(run, same[i].key);
+        if (!was || json_equal(was, is))
+            continue;
+        char *const before = json_dumps(was, JSON_ENCODE_ANY);
+        char *const now = json_dumps(is, JSON_ENCODE_ANY);
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: the folder has the log of another run (%s: %s, here %s), whose curves "
+                       "would be mixed with those of this one: name another folder",
+                       folder, same[i].what, before ? before : "?", now ? now : "?");
+        free(before);
+        free(now);
+    }
+    json_decref(last);
+    return rc;
+}
+
 /* Refuses a folder in which readers find curves. */
 static int refuse_curves(const leat_train_log *log, const char *folder, leat_error *err)
 {
@@ -74,21 +127,28 @@ static int check_picture(const leat_train_log *log, leat_error *err)
     return has_lines(log) ? LEAT_OK : leat_files_check(log->picture, &ours, err);
 }
 
+static int refuse(const leat_train_log *log, const char *folder, const json_t *run, bool goes_on,
+                  leat_error *err)
+{
+    return goes_on ? refuse_other(log, folder, run, err) : refuse_curves(log, folder, err);
+}
+
 /* One run at a time logs to a folder: it keeps log.jsonl locked. */
-static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
+static int open_lines(leat_train_log *log, const char *folder, const json_t *run, bool goes_on,
+                      leat_error *err)
 {
     static const leat_output_kind ours = { "a log of leat", "{\"leat\": ", 0 };
     int rc = leat_files_check(log->path, &ours, err);
-    if (rc == LEAT_OK && !goes_on)
-        rc = refuse_curves(log, folder, err);
+    if (rc == LEAT_OK)
+        rc = refuse(log, folder, run, goes_on, err);
     if (rc == LEAT_OK)
         rc = check_picture(log, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
     if (rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         rc = leat_fail(err, LEAT_E_BUSY, "%s: another run logs to this folder now", folder);
-    if (rc == LEAT_OK && !goes_on) /* another run may have come and gone since the first look */
-        rc = refuse_curves(log, folder, err);
+    if (rc == LEAT_OK) /* another run may have come and gone since the first look */
+        rc = refuse(log, folder, run, goes_on, err);
     if (rc == LEAT_OK)
         leat_files_end_line(log->lines);
     return rc;
@@ -188,7 +248,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
     if (!log || !line || !log->path || !log->picture)
         rc = leat_fail(err, LEAT_E_NOMEM, "--log: out of memory");
     if (rc == LEAT_OK)
-        rc = open_lines(log, folder, goes_on, err);
+        rc = open_lines(log, folder, run, goes_on, err);
     if (rc == LEAT_OK && leat_event_writer_open(&log->events, folder, now_s(), step + 1, &why) < 0)
         rc = leat_files_fail(err, &why);
     if (rc == LEAT_OK) {
