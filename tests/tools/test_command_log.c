@@ -362,6 +362,29 @@ TEST(a_log_of_another_run_is_not_gone_on_with)
     expect_success(shell("test $(grep -c '\"kind\": \"run\"' xl/log.jsonl) = 2"));
 }
 
+/* Nothing of it could be lost or mixed, so that the same command, corrected or not, runs. */
+TEST(a_run_that_failed_at_its_first_batch_does_not_block)
+{
+    make_pipeline();
+    for (int resumes = 0; resumes < 2; resumes++) {
+        const char *const resume = resumes ? "--checkpoint xnew --resume" : "";
+        expect_success(shell("rm -rf xl xnew; cp x-00000-of-00002.tfrecord xgood && printf xxxx | "
+                             "dd conv=notrunc bs=1 seek=$(($(stat -c %%s xgood) / 20)) "
+                             "of=x-00000-of-00002.tfrecord"));
+        for (int again = 0; again < 2; again++) {
+            expect_failure(
+                shell("$L train x.yaml --log xl -q --steps 2 --set pipeline.shuffle- %s", resume),
+                1, "x-00000-of-00002.tfrecord");
+            expect_success(shell("test $(wc -l <xl/log.jsonl) = %d", again + 1));
+        }
+        expect_success(shell("mv xgood x-00000-of-00002.tfrecord; $L train x.yaml --log xl -q "
+                             "--steps 2 --set pipeline.batch.size=8 %s",
+                             resume));
+        expect_failure(shell("$L train x.yaml --log xl -q --steps 2"), 2,
+                       "the folder has the log of another run");
+    }
+}
+
 /* Of two runs that begin at the same time one would not see the other's log yet. */
 TEST(two_runs_at_once_are_not_mixed)
 {

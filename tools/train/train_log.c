@@ -44,32 +44,34 @@ static bool has_lines(const leat_train_log *log)
     return stat(log->path, &lines) == 0 && lines.st_size > 0;
 }
 
-/* The last line of kind "run", which alone begins like this; NULL: there is none. Owned by the caller. */
-static json_t *last_run(const leat_train_log *log)
+/* Reads log.jsonl. run: the last line of kind "run", which alone begins like this; NULL: there is none; owned by the caller.
+ * Returns true if there are others: curves. */
+static bool read_lines(const leat_train_log *log, json_t **run)
 {
     static const char begin[] = "{\"leat\": ";
     char *line = NULL;
     size_t size = 0;
-    json_t *run = NULL;
+    bool others = false;
     FILE *const file = fopen(log->path, "re");
+    *run = NULL;
     while (file && getline(&line, &size, file) >= 0) {
-        json_t *const json =
-            strncmp(line, begin, sizeof begin - 1) == 0 ? json_loads(line, 0, NULL) : NULL;
+        const bool is_run = strncmp(line, begin, sizeof begin - 1) == 0;
+        json_t *const json = is_run ? json_loads(line, 0, NULL) : NULL; /* NULL: a half line */
+        others |= !is_run;
         if (json) {
-            json_decref(run);
-            run = json;
+            json_decref(*run);
+            *run = json;
         }
     }
     free(line);
     if (file)
         fclose(file);
-    return run;
+    return others;
 }
 
 /* What a run that goes on has as before, and a checkpoint compares: where it differs, the folder is of another run, whose
  * curves would be mixed with those of this one. A run without a checkpoint yet has nothing else that tells. */
-static int refuse_other(const leat_train_log *log, const char *folder, const json_t *run,
-                        leat_error *err)
+static int refuse_other(const json_t *last, const char *folder, const json_t *run, leat_error *err)
 {
     static const struct {
         const char *key, *what;
@@ -77,7 +79,6 @@ static int refuse_other(const leat_train_log *log, const char *folder, const jso
                  { "parameters", "parameters" },
                  { "records", "records" },
                  { "batch_size", "batch size" } };
-    json_t *const last = last_run(log);
     int rc = LEAT_OK;
     for (size_t i = 0; i < sizeof same / sizeof *same && rc == LEAT_OK; i++) {
         const json_t *const was = json_object_get(last, same[i].key);
@@ -93,7 +94,6 @@ static int refuse_other(const leat_train_log *log, const char *folder, const jso
         free(before);
         free(now);
     }
-    json_decref(last);
     return rc;
 }
 
@@ -127,10 +127,19 @@ static int check_picture(const leat_train_log *log, leat_error *err)
     return has_lines(log) ? LEAT_OK : leat_files_check(log->picture, &ours, err);
 }
 
+/* A run that failed or was killed before its first line of a step or an epoch has left no curve that could be mixed. */
 static int refuse(const leat_train_log *log, const char *folder, const json_t *run, bool goes_on,
                   leat_error *err)
 {
-    return goes_on ? refuse_other(log, folder, run, err) : refuse_curves(log, folder, err);
+    json_t *last;
+    const bool curves = read_lines(log, &last);
+    int rc = LEAT_OK;
+    if (goes_on && curves)
+        rc = refuse_other(last, folder, run, err);
+    else if (!goes_on && (curves || !last))
+        rc = refuse_curves(log, folder, err);
+    json_decref(last);
+    return rc;
 }
 
 /* One run at a time logs to a folder: it keeps log.jsonl locked. */

@@ -82,7 +82,7 @@ int leat_train_check_save(const leat_train_run *t, const leat_config *config, co
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
  * step     steps before the run; what the folder has of later steps is void for readers
  * goes_on  the run continues another one, which must have the same parameters, records and batch size; otherwise a folder
- *          that has a log is refused
+ *          that has a log is refused, unless no step of its run was logged
  * out      NULL unless LEAT_OK
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else, or of another run),
  *          LEAT_E_NOMEM */
