@@ -2,6 +2,7 @@
  *
  * test_command_log.c: `leat train --log`: its lines, the same numbers in the event file, and what a resumed, a
  * killed and a failing run leave. */
+#include <errno.h>
 #include <glob.h>
 #include <math.h>
 
@@ -303,6 +304,27 @@ TEST(a_full_disk_does_not_stop_the_run)
     expect_in(err, "File too large");
     expect_in(err, "; the log ends there");
     expect_in(out, "\n  60/60 ");
+}
+
+/* Also where there is no room for the picture of the first batch, which is larger than many lines. */
+TEST(a_picture_that_cannot_be_written_does_not_stop_the_run)
+{
+    static const char *const calls[] = { "write", "fsync", "rename" };
+    make_pipeline();
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        bool told = false;
+        for (int call = 1; call <= 12 && !told; call++) {
+            expect_success(shell("rm -rf xl"));
+            const int code =
+                disturb("$L train x.yaml --log xl --steps 3 --log-every 1", calls[c], call, ENOSPC);
+            told = strstr(err, "xl/batch.png") != NULL;
+            assert_true(!told || code == 1);
+        }
+        assert_true(told);
+        expect_in(err, "--log: cannot write a picture, the run goes on: xl/batch.png: ");
+        expect_in(out, "\n    1/2 ");
+        expect_success(shell("test ! -e xl/batch.png && test $(wc -l <xl/log.jsonl) = 5"));
+    }
 }
 
 TEST(other_files_stay)

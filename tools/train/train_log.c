@@ -27,6 +27,7 @@ struct leat_train_log {
     int64_t flushed_ns;
     int64_t step;     /* that the run begins after */
     leat_error first; /* code is not 0: logging has stopped */
+    leat_error sheet; /* code is not 0: the picture was not written */
 };
 
 static double now_s(void)
@@ -280,17 +281,19 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
 
 /* --- the sheet -------------------------------------------------------------------------------------*/
 
+/* A full disk is told and ends no run, as with lines; that there is no picture is the error of the log at its end. */
 static int write_sheet(leat_train_log *log, const leat_sheet *sheet, leat_error *err)
 {
     uint8_t *png = NULL;
     size_t size;
     leat_format_error why;
     int rc = leat_image_encode_png(sheet->pixels, sheet->height, sheet->width, &png, &size, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_write(log->picture, png, size, err);
+    if (rc == LEAT_OK && leat_files_write(log->picture, png, size, &log->sheet) < 0)
+        fprintf(stderr, "leat train: --log: cannot write a picture, the run goes on: %s\n",
+                log->sheet.message);
     if (rc == LEAT_OK && leat_event_writer_image(log->events, "batch", log->step, now_s(),
                                                  sheet->height, sheet->width, png, size, &why) < 0)
-        rc = leat_files_fail(err, &why);
+        fail_events(log, &why);
     free(png);
     return rc;
 }
@@ -337,6 +340,8 @@ int leat_train_log_close(leat_train_log **log, leat_error *err)
     if ((*log)->first.code != LEAT_OK)
         rc = leat_fail(err, (*log)->first.code, "--log: %s; the log ends there",
                        (*log)->first.message);
+    else if ((*log)->sheet.code != LEAT_OK)
+        rc = leat_fail(err, (*log)->sheet.code, "--log: %s", (*log)->sheet.message);
     leat_event_writer_close(&(*log)->events);
     free((*log)->path);
     free((*log)->picture);

@@ -97,7 +97,8 @@ void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, jso
 void leat_train_log_flush(leat_train_log *log);
 
 /* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
- * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.
+ * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU. If writing fails, that
+ * is told, and leat_train_log_close() returns the error.
  * returns  LEAT_OK, or what that loader or encoding failed with */
 int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
                          int64_t first_batch, leat_error *err);
