@@ -203,9 +203,9 @@ TEST(files_that_the_config_names_are_no_outputs)
         expect_failure(shell("$L train x.yaml --steps 2 -q %s --json=%s", kept[k][0], kept[k][1]),
                        2, " in its folder: choose another name");
     }
-    expect_success(shell("test ! -e lg && test ! -e c && $L train x.yaml --steps 2 -q --json j "
-                         "--set 'pipeline.batch+={cache: {file: f}}' && test -s f -a -s j; "
-                         "rm -f f j"));
+    expect_success(shell("test ! -e lg && test ! -e c && $L train x.yaml --steps 2 -q --json=j "
+                         "--set 'pipeline.batch+={cache: {file: f}}' && test -s f && test -s j"));
+    expect_success(shell("rm f j"));
 }
 
 TEST(links_of_others_are_refused)
