@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "files.h"
+#include "outputs.h"
 
 static const leat_cli_word words[] = {
     { "output", "PATH", 'o' },     { "json", "FILE", 0 },        { "set", "PATH=VALUE", 0 },
@@ -231,61 +231,6 @@ static bool is_one_of(const leat_option *row, const char *const *names)
     return false;
 }
 
-/* The file that an option names for the command to write; NULL: none, or a device such as /dev/null. */
-static const char *output_of(const leat_call *call, const leat_option *row)
-{
-    static const char *const inputs[] = { "weights", "labels", "restore", "resume", NULL };
-    const char *const value = leat_cli_word_of(row).value, *path;
-    struct stat st;
-    if (row->type != LEAT_OPTION_TYPE_STRING || is_one_of(row, inputs) ||
-        (strcmp(value, "FILE") != 0 && (strcmp(value, "PATH") || strcmp(row->name, "output"))))
-        return NULL;
-    memcpy(&path, (const char *)call->options + row->offset, sizeof path);
-    if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
-        return NULL;
-    return path;
-}
-
-/* A file that the command keeps in the folder of another option. */
-static int is_not_kept(const leat_call *call, const leat_option *row, leat_error *err)
-{
-    static const struct {
-        const char *option, *file;
-    } kept[] = { { "log", "log.jsonl" }, { "log", "batch.png" }, { "checkpoint", ".lock" } };
-    const char *const path = output_of(call, row), *folder = NULL;
-    bool same = false;
-    for (size_t i = 0; path && !same && i < sizeof kept / sizeof *kept; i++) {
-        const leat_option *const other =
-            find_long(call->command->options, kept[i].option, strlen(kept[i].option));
-        if (other)
-            memcpy(&folder, (const char *)call->options + other->offset, sizeof folder);
-        char *const file = other && folder ? leat_files_text("%s/%s", folder, kept[i].file) : NULL;
-        same = file && leat_files_same(path, file);
-        free(file);
-        if (same)
-            leat_fail(err, LEAT_E_ARGUMENT,
-                      "--%s: %s is a file that --%s keeps in its folder: choose another name",
-                      row->name, path, kept[i].option);
-    }
-    return same ? LEAT_E_ARGUMENT : LEAT_OK;
-}
-
-/* Two outputs of one name: the later one would replace the other. */
-static int outputs_differ(const leat_call *call, leat_error *err)
-{
-    for (const leat_option *row = call->command->options; row->name; row++) {
-        if (is_not_kept(call, row, err) < 0)
-            return LEAT_E_ARGUMENT;
-        for (const leat_option *other = call->command->options; other < row; other++) {
-            const char *const path = output_of(call, row), *const first = output_of(call, other);
-            if (path && first && leat_files_same(path, first))
-                return leat_fail(err, LEAT_E_ARGUMENT, "--%s and --%s name the same file: %s",
-                                 other->name, row->name, path);
-        }
-    }
-    return LEAT_OK;
-}
-
 int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call *call,
                    leat_error *err)
 {
@@ -320,7 +265,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
         }
     }
     const int rc = check_count(call, argc, argv, err);
-    return rc < 0 ? rc : outputs_differ(call, err);
+    return rc < 0 ? rc : leat_outputs_differ(call, err);
 }
 
 bool leat_cli_has_any(const leat_call *call, const char *const *names)

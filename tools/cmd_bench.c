@@ -70,6 +70,7 @@ struct epoch {
 };
 
 struct bench {
+    const leat_call *call;
     const struct bench_options *o;
     leat_config *config;
     int64_t total; /* batches of the run; -1: without end */
@@ -263,7 +264,7 @@ static void print_report(const struct figures *b)
 static int open_plan(struct bench *b, leat_error *err)
 {
     int rc;
-    if ((rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err)) < 0 ||
+    if ((rc = leat_setup_config(b->call, b->run.path, &b->o->set, &b->config, err)) < 0 ||
         (rc = leat_setup_threads(b->config, b->o->threads, err)) < 0 ||
         (b->o->digest &&
          (rc = leat_config_set_as(b->config, "engine.digest=true", "--digest", err)) < 0) ||
@@ -370,7 +371,8 @@ static int run_loader(struct bench *b, leat_error *err)
 
 static int run(const leat_call *call, leat_error *err)
 {
-    struct bench b = { .o = call->options,
+    struct bench b = { .call = call,
+                       .o = call->options,
                        .run = { .path = call->arguments[0], .epochs = json_array() } };
     b.run.explains = b.o->explain;
     leat_signals_stop_at_once("bench");

@@ -191,7 +191,7 @@ static int run(const leat_call *call, leat_error *err)
     static leat_compare_result result; /* large */
     int rc;
     leat_signals_stop_at_once("compare");
-    if ((rc = leat_setup_config(path, &o->set, &config, err)) == LEAT_OK &&
+    if ((rc = leat_setup_config(call, path, &o->set, &config, err)) == LEAT_OK &&
         (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, err)) == LEAT_OK)
         rc = compare(o, path, config, &result, err);

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "doctor/doctor_report.h"
 #include "formats/figure.h"
+#include "outputs.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "setup.h"
@@ -415,12 +416,13 @@ static int run(const leat_call *call, leat_error *err)
     int rc;
     leat_signals_stop_at_once("doctor");
     if ((rc = check_limits(o, err)) == LEAT_OK &&
-        (rc = leat_setup_config(path, &none, &file, err)) == LEAT_OK &&
+        (rc = leat_setup_config(call, path, &none, &file, err)) == LEAT_OK &&
         (rc = leat_setup_text(path, &text, err)) == LEAT_OK &&
         (rc = leat_config_copy(file, &config, err)) == LEAT_OK &&
         /* before --set, which the screen tells to add: that wins */
         (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
         (rc = leat_setup_set(config, &o->set, err)) == LEAT_OK &&
+        (rc = leat_outputs_spare(call, config, err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, err)) == LEAT_OK)
         rc = o->devices ? compare_devices(call, config, err)
                         : examine(o, &(leat_doctor_job){ path, text, file, config }, &result, err);

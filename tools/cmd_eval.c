@@ -216,6 +216,7 @@ static int write_sheet(const wrong_sheet *sheet, const leat_trained *t, const ch
 enum { MATRIX_MOST = 12, CLASSES_MOST = 200 }; /* classes in the tables on the terminal */
 
 struct eval {
+    const leat_call *call;
     const struct eval_options *o;
     const char *path;
     leat_trained t;
@@ -231,7 +232,8 @@ struct eval {
 
 static int open_all(struct eval *e, leat_error *err)
 {
-    const leat_trained_how how = { .path = e->path,
+    const leat_trained_how how = { .call = e->call,
+                                   .path = e->path,
                                    .section = e->o->section,
                                    .weights = e->o->weights,
                                    .device = e->o->device,
@@ -504,7 +506,7 @@ static void close_all(struct eval *e)
 
 static int run(const leat_call *call, leat_error *err)
 {
-    struct eval e = { .o = call->options, .path = call->arguments[0] };
+    struct eval e = { .call = call, .o = call->options, .path = call->arguments[0] };
     leat_signals_stop_at_once("eval");
     int rc = open_all(&e, err);
     if (rc == LEAT_OK)

@@ -22,7 +22,8 @@ static const leat_option options[] = { LEAT_ROW_WEIGHTS(struct export_options),
 static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
 {
     const struct export_options *const o = call->options;
-    const leat_trained_how how = { .path = call->arguments[0],
+    const leat_trained_how how = { .call = call,
+                                   .path = call->arguments[0],
                                    .section = o->section,
                                    .weights = o->weights,
                                    .device = "cpu",

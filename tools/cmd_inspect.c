@@ -317,12 +317,13 @@ static void print_plan(const leat_plan *plan, const char *path)
     }
 }
 
-static int inspect_config(const struct inspect_options *o, const char *path, leat_error *err)
+static int inspect_config(const leat_call *call, const char *path, leat_error *err)
 {
+    const struct inspect_options *const o = call->options;
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     int rc;
-    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+    if ((rc = leat_setup_config(call, path, &o->set, &config, err)) < 0 ||
         (rc = leat_plan_open(config, NULL, &plan, err)) < 0)
         goto fail;
     if (!leat_json_to_stdout(o->json))
@@ -352,7 +353,7 @@ static int run(const leat_call *call, leat_error *err)
         if (o->record >= 0)
             return leat_command_misuse("inspect",
                                        "--record is for TFRecord files, not for a config");
-        rc = inspect_config(o, first, err);
+        rc = inspect_config(call, first, err);
     } else if (o->set.n) {
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {

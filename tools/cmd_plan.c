@@ -211,7 +211,7 @@ static int run(const leat_call *call, leat_error *err)
     leat_budget budget;
     char note[NOTE_BYTES] = "";
     int rc;
-    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+    if ((rc = leat_setup_config(call, path, &o->set, &config, err)) < 0 ||
         (rc = leat_setup_threads(config, o->threads, err)) < 0 ||
         (o->device && (rc = leat_setup_device(config, o->device, &how.device, err)) < 0) ||
         (rc = leat_plan_open(config, o->section, &plan, err)) < 0 ||

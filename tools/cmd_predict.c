@@ -167,7 +167,8 @@ static int check_images(const struct predict *p, leat_error *err)
 
 static int open_all(struct predict *p, leat_error *err)
 {
-    const leat_trained_how how = { .path = p->call->arguments[0],
+    const leat_trained_how how = { .call = p->call,
+                                   .path = p->call->arguments[0],
                                    .section = p->o->section,
                                    .weights = p->o->weights,
                                    .device = p->o->device,

@@ -84,6 +84,7 @@ static const leat_option options[] = {
 
 /* Everything of one run. */
 struct train {
+    const leat_call *call;
     const struct train_options *o;
     const char *path;
     leat_config *config;
@@ -121,7 +122,7 @@ static int open_plans(struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume has the weights and the place of the run: leave out --restore, "
                          "--start-epoch and --start-batch");
-    if ((rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
+    if ((rc = leat_setup_config(t->call, t->path, &t->o->set, &t->config, err)) < 0 ||
         (rc = leat_setup_threads(t->config, t->o->threads, err)) < 0 ||
         (rc = set_train(t, err)) < 0 || (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
         (rc = leat_train_ranks_config(&t->ranks, t->config, false, err)) < 0 ||
@@ -457,7 +458,7 @@ static int open_shape(struct train *t, leat_train_loaders *loaders, leat_error *
     leat_shape shape;
     int rc = parse_shape(t->o->input, &shape, err);
     *loaders = (leat_train_loaders){ .batch_size = 0 };
-    if (rc < 0 || (rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
+    if (rc < 0 || (rc = leat_setup_config(t->call, t->path, &t->o->set, &t->config, err)) < 0 ||
         (rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0)
         return rc;
     loaders->batch_size = batch_size_of(t->config);
@@ -563,7 +564,8 @@ static int run(const leat_call *call, leat_error *err)
     leat_signals_note_usr1();
     int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, o->overlap, err);
     const bool speaks = ranks.rank == 0;
-    struct train t = { .o = o,
+    struct train t = { .call = call,
+                       .o = o,
                        .ranks = ranks,
                        .path = call->arguments[0],
                        .run = { .steps_most = o->steps,

@@ -299,7 +299,7 @@ static int run(const leat_call *call, leat_error *err)
     if (job) {
         const struct tune_options *const o = job->o = call->options;
         job->path = call->arguments[0];
-        if ((rc = leat_setup_config(job->path, &o->set, &job->config, err)) == LEAT_OK &&
+        if ((rc = leat_setup_config(call, job->path, &o->set, &job->config, err)) == LEAT_OK &&
             (rc = leat_setup_text(job->path, &job->before, err)) == LEAT_OK &&
             (rc = check_output(job, err)) == LEAT_OK &&
             (rc = leat_json_check(o->json, err)) == LEAT_OK)

@@ -272,7 +272,7 @@ static int run(const leat_call *call, leat_error *err)
     leat_config *config = NULL;
     leat_whatif_result result;
     leat_signals_stop_at_once("whatif");
-    int rc = leat_setup_config(path, &o->set, &config, err);
+    int rc = leat_setup_config(call, path, &o->set, &config, err);
     if (rc == LEAT_OK && (rc = leat_json_check(o->json, err)) == LEAT_OK)
         rc = *o->ranks ? whatif_ranks(o, path, config, err) : whatif(o, path, config, &result, err);
     leat_config_close(&config);

@@ -11,6 +11,7 @@
 #include "formats/visible.h"
 #include "formats/whole_file.h"
 #include "host.h"
+#include "outputs.h"
 #include "print/terminal.h"
 
 enum {
@@ -58,12 +59,15 @@ int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err)
     return LEAT_OK;
 }
 
-int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err)
+int leat_setup_config(const leat_call *call, const char *path, const leat_texts *set,
+                      leat_config **out, leat_error *err)
 {
     *out = NULL;
     int rc = load(path, out, err);
     if (rc == LEAT_OK)
         rc = leat_setup_set(*out, set, err);
+    if (rc == LEAT_OK)
+        rc = leat_outputs_spare(call, *out, err);
     if (rc < 0)
         leat_config_close(out);
     return rc;

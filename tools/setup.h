@@ -7,8 +7,9 @@
 #include "command.h"
 
 /* Loads a config and applies --set values. *out is NULL unless LEAT_OK. A --set that cannot be is
- * LEAT_E_ARGUMENT. */
-int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
+ * LEAT_E_ARGUMENT, as is an option of the call that names a file which the config names for writing (outputs.h). */
+int leat_setup_config(const leat_call *call, const char *path, const leat_texts *set,
+                      leat_config **out, leat_error *err);
 /* The text of a config's file; NULL: it is a pipe, which can be read only once. free() it. */
 int leat_setup_text(const char *path, char **text, leat_error *err);
 /* Text of a config for its file, whose text now is `before` (NULL: as leat writes one). free() it. */

@@ -34,7 +34,11 @@ typedef struct leat_checkpoint_found {
     int32_t ended; /* 1: train.stop has ended the run */
     double best;   /* of the evaluations before, as in leat_train_decision */
     int64_t best_batch;
-    int32_t kept_best; /* 1: the run that saved it kept best weights, by the same metric */
+    /* 1: the run that saved it kept best weights, by the same metric, of evaluations that measured the same. */
+    int32_t kept_best;
+    /* 1: evaluations measure something else than in the saved run (the loss, `eval` but its engine, train.views, .target,
+     * .input or .sample_weight), so that decisions begin anew, as if there had been no evaluation. */
+    int32_t anew;
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always

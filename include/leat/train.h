@@ -188,8 +188,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  *          change (running statistics of batch_norm may have), unless the message says that the update made them
  *          so: then load saved ones
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
- *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan, or on
- *          another device than the trainer; LEAT_E_DEVICE, LEAT_E_NOMEM
+ *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan, which does not fit or has more rows than
+ *          batches of the trainer's, or on another device than the trainer; LEAT_E_DEVICE, LEAT_E_NOMEM
  * signals  on the CPU, a handler that may run in this thread during a step needs a stack of its own (sigaltstack() and
  *          SA_ONSTACK): oneDNN lets the stack pointer point into its buffers, and the frame would overwrite them */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);

@@ -160,6 +160,7 @@ typedef struct read_notes {
     leat_net_sums sums;
     leat_loader_state state;
     const char *decisions;
+    bool other_loss, other_metrics; /* evaluations measure something else than in the saved run */
 } read_notes;
 
 static int damaged(const char *path, const char *what, leat_error *err)
@@ -278,7 +279,8 @@ static int32_t saved_micro(const leat_trainer *trainer, const char *saved)
 }
 
 static int compare(leat_trainer *trainer, const char *const notes[N_NOTES], int32_t n_micro,
-                   const char *path, leat_checkpoint_found *out, leat_error *err)
+                   const char *path, leat_checkpoint_found *out, read_notes *parsed,
+                   leat_error *err)
 {
     const int32_t own = trainer->model.n_micro;
     trainer->model.n_micro = n_micro;
@@ -287,9 +289,12 @@ static int compare(leat_trainer *trainer, const char *const notes[N_NOTES], int3
     const int rc = now ? leat_checkpoint_compare(notes[NOTE_model], now, path, out->changed,
                                                  sizeof out->changed, err)
                        : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
         leat_checkpoint_compare_classes(notes[NOTE_classes], trainer->class_names, out->changed,
                                         sizeof out->changed);
+        parsed->other_loss = leat_checkpoint_measures_other(notes[NOTE_model], now, true);
+        parsed->other_metrics = leat_checkpoint_measures_other(notes[NOTE_model], now, false);
+    }
     free(now);
     return rc;
 }
@@ -377,7 +382,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
         return rc;
     const int32_t n_micro = saved_micro(trainer, notes[NOTE_model]);
     snprintf(out->path, sizeof out->path, "%s", path);
-    if ((rc = compare(trainer, notes, n_micro, path, out, err)) < 0 ||
+    if ((rc = compare(trainer, notes, n_micro, path, out, &parsed, err)) < 0 ||
         (rc = leat_param_file_open(&trainer->model, saved_values(trainer), values, err)) < 0 ||
         (rc = take_all(file, path, values, err)) < 0)
         return rc;
@@ -389,6 +394,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     }
     free(trainer->restored_classes);
     trainer->restored_classes = classes;
+    out->anew = leat_decide_anew(&trainer->decide, parsed.other_loss, parsed.other_metrics);
     out->state = parsed.state;
     out->updates = parsed.updates;
     out->owes_evaluation = leat_decide_owes(&trainer->decide, parsed.state.next_batch);
@@ -396,7 +402,9 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     out->best = trainer->decide.best.best;
     out->best_batch = trainer->decide.best.best_at;
     snprintf(best, sizeof best, "\nbest %s ", leat_patience_metrics[trainer->decide.best.metric]);
-    out->kept_best = strstr(parsed.decisions, best) != NULL;
+    const bool other =
+        trainer->decide.best.metric == LEAT_METRIC_LOSS ? parsed.other_loss : parsed.other_metrics;
+    out->kept_best = !other && strstr(parsed.decisions, best) != NULL;
     return LEAT_OK;
 }
 

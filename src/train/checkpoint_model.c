@@ -216,6 +216,27 @@ int leat_checkpoint_compare(const char *saved, const char *now, const char *path
     return LEAT_OK;
 }
 
+bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_loss)
+{
+    static const char *const keys[] = { "train.loss ",   "train.sample_weight ", "train.views ",
+                                        "train.target ", "train.input ",         "eval." };
+    const char *const texts[] = { saved, now };
+    if (!strstr(saved, "\neval.")) /* it evaluated nothing */
+        return false;
+    for (int k = 0; k < 2; k++) {
+        const char *at = texts[k];
+        line l;
+        while ((l = next(&at)).length) {
+            bool measures = false;
+            for (size_t i = of_loss ? 0 : 2; i < sizeof keys / sizeof *keys; i++)
+                measures |= begins(l, keys[i]);
+            if (measures && !may_lack(l) && !same(l, find(texts[!k], l)))
+                return true;
+        }
+    }
+    return false;
+}
+
 void leat_checkpoint_compare_classes(const char *saved, const char *now, char *changed, size_t size)
 {
     char before[300], after[300];

@@ -131,6 +131,19 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
         leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
 }
 
+/* A step in training: memory of a device is for the rows of a batch of the trainer's plan, and rates, masks of dropout
+ * and micro-batches count on no more. */
+static int check_count(const leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
+{
+    const int64_t n = rows->all_rows > rows->rows ? rows->all_rows : rows->rows;
+    const int64_t most = trainer->model.batch_size;
+    return n <= most ? LEAT_OK
+                     : leat_fail(err, LEAT_E_ARGUMENT,
+                                 "the batch has %lld rows, the trainer was opened for batches of "
+                                 "%lld: open it with the plan of this batch",
+                                 (long long)n, (long long)most);
+}
+
 static int check_trains(const leat_trainer *trainer, leat_error *err)
 {
     return trainer->model.evaluates ? leat_fail(err, LEAT_E_ARGUMENT,
@@ -174,7 +187,9 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool trai
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     leat_net_rows here = *given;
     const leat_net_rows *const rows = &here;
-    int rc;
+    int rc = train ? check_count(trainer, rows, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
     if (trainer->model.ranks && train &&
         (rc = leat_ranks_rows(&trainer->model, &here, trainer->micro_valid, err)) < 0)
         return rc;

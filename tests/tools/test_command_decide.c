@@ -365,5 +365,50 @@ TEST(best_weights_that_cannot_be_saved_are_not_the_best)
     expect_in(out, " in epoch 3, in c/best.safetensors");
 }
 
+/* What was best by a loss with label smoothing may have a value that one without it never has, or always. */
+TEST(another_measure_begins_anew)
+{
+    static const struct {
+        const char *set;
+        bool of_accuracy; /* too */
+    } others[] = {
+        { "train.loss={softmax_cross_entropy: {label_smoothing: 0.5}}", false },
+        { "eval.source.tfrecord=x-*.tfrecord", true },
+        { "train.views=mirror", true },
+        { "train.clip=1", false }, /* measures the same */
+    };
+    static const char anew[] = "with them evaluations measure something else: the best one begins";
+    enum { N = sizeof others / sizeof *others };
+    make_pipeline();
+    for (size_t i = 0; i < N; i++)
+        for (int accuracy = 0; accuracy < 2; accuracy++) {
+            const bool same = accuracy ? !others[i].of_accuracy : i == N - 1;
+            const char *const metric = accuracy ? "accuracy" : "loss";
+            expect_success(shell("rm -rf c; " TRAIN "--checkpoint c --set train.checkpoint.best=%s "
+                                 "--steps 15 && cp c/best.safetensors xbest",
+                                 metric));
+            const int code = shell(TRAIN "--checkpoint c --set train.checkpoint.best=%s --steps 15 "
+                                         "--resume --set '%s' --json j.json",
+                                   metric, others[i].set);
+            assert_int_equal(code, same ? 0 : 2);
+            assert_int_equal(strstr(err, anew) == NULL, same);
+            if (same)
+                continue;
+            expect_in(err, "loss or evaluation, which would be replaced: name another folder");
+            expect_success(shell("cmp c/best.safetensors xbest && rm c/best.safetensors && " TRAIN
+                                 "--checkpoint c --set train.checkpoint.best=%s --steps 15 "
+                                 "--resume --set '%s' --json j.json && test -s c/best.safetensors",
+                                 metric, others[i].set));
+            expect_in(err, anew);
+            json_t *json = read_json("j.json");
+            assert_int_equal(number(json_object_get(json, "best"), "epoch"), 1);
+            json_decref(json);
+            expect_success(shell(TRAIN "--checkpoint c --set train.checkpoint.best=%s --steps 15 "
+                                       "--resume --set '%s'",
+                                 metric, others[i].set));
+            assert_null(strstr(err, anew));
+        }
+}
+
 TEST_FIXTURE(NULL, remove_all)
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -2,6 +2,7 @@
  *
  * test_command_log.c: `leat train --log`: its lines, the same numbers in the event file, and what a resumed, a
  * killed and a failing run leave. */
+#include <errno.h>
 #include <glob.h>
 #include <math.h>
 
@@ -305,6 +306,27 @@ TEST(a_full_disk_does_not_stop_the_run)
     expect_in(out, "\n  60/60 ");
 }
 
+/* Also where there is no room for the picture of the first batch, which is larger than many lines. */
+TEST(a_picture_that_cannot_be_written_does_not_stop_the_run)
+{
+    static const char *const calls[] = { "write", "fsync", "rename" };
+    make_pipeline();
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        bool told = false;
+        for (int call = 1; call <= 12 && !told; call++) {
+            expect_success(shell("rm -rf xl"));
+            const int code =
+                disturb("$L train x.yaml --log xl --steps 3 --log-every 1", calls[c], call, ENOSPC);
+            told = strstr(err, "xl/batch.png") != NULL;
+            assert_true(!told || code == 1);
+        }
+        assert_true(told);
+        expect_in(err, "--log: cannot write a picture, the run goes on: xl/batch.png: ");
+        expect_in(out, "\n    1/2 ");
+        expect_success(shell("test ! -e xl/batch.png && test $(wc -l <xl/log.jsonl) = 5"));
+    }
+}
+
 TEST(other_files_stay)
 {
     make_pipeline();
@@ -330,6 +352,59 @@ TEST(a_used_folder_is_refused)
     expect_success(shell("rm xl/log.jsonl")); /* TensorBoard still reads the events */
     expect_failure(shell("$L train x.yaml --log xl -q --steps 1"), 2, said);
     expect_success(shell("rm xl/events* && $L train x.yaml --log xl -q --steps 1"));
+}
+
+/* With --resume, too: also where there is no checkpoint, which would tell. The same run begins again there. */
+TEST(a_log_of_another_run_is_not_gone_on_with)
+{
+    static const struct {
+        const char *set, *said;
+    } others[] = {
+        { "train.model=[flatten, dense: 12, dense: 10]", "(parameters: 7690, here 9" },
+        { "source.tfrecord=y-*.tfrecord", "(records: " },
+        { "pipeline.batch.size=8", "(batch size: 16, here 8)" },
+        { "train.device=sim", "(simulated: false, here true)" },
+    };
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl -q --steps 3 --save x.st && "
+                         "cp xl/log.jsonl x.before"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        static const char *const goes_on[] = { "--checkpoint xnew --resume", "--start-batch 3" };
+        for (size_t k = i == 3; k < 2; k++) { /* no checkpoint of what is simulated */
+            expect_failure(shell("$L train x.yaml --log xl -q --steps 1 %s --set '%s'", goes_on[k],
+                                 others[i].set),
+                           2, "--log: xl: the folder has the log of another run (");
+            expect_in(err, others[i].said);
+            expect_in(err, ": name another folder");
+            expect_success(shell("cmp xl/log.jsonl x.before"));
+        }
+    }
+    expect_success(shell("rm -rf xnew; $L train x.yaml --log xl -q --steps 1 --epochs 3 "
+                         "--checkpoint xnew --resume"));
+    expect_success(shell("test $(grep -c '\"kind\": \"run\"' xl/log.jsonl) = 2"));
+}
+
+/* Nothing of it could be lost or mixed, so that the same command, corrected or not, runs. */
+TEST(a_run_that_failed_at_its_first_batch_does_not_block)
+{
+    make_pipeline();
+    for (int resumes = 0; resumes < 2; resumes++) {
+        const char *const resume = resumes ? "--checkpoint xnew --resume" : "";
+        expect_success(shell("rm -rf xl xnew; cp x-00000-of-00002.tfrecord xgood && printf xxxx | "
+                             "dd conv=notrunc bs=1 seek=$(($(stat -c %%s xgood) / 20)) "
+                             "of=x-00000-of-00002.tfrecord"));
+        for (int again = 0; again < 2; again++) {
+            expect_failure(
+                shell("$L train x.yaml --log xl -q --steps 2 --set pipeline.shuffle- %s", resume),
+                1, "x-00000-of-00002.tfrecord");
+            expect_success(shell("test $(wc -l <xl/log.jsonl) = %d", again + 1));
+        }
+        expect_success(shell("mv xgood x-00000-of-00002.tfrecord; $L train x.yaml --log xl -q "
+                             "--steps 2 --set pipeline.batch.size=8 %s",
+                             resume));
+        expect_failure(shell("$L train x.yaml --log xl -q --steps 2"), 2,
+                       "the folder has the log of another run");
+    }
 }
 
 /* Of two runs that begin at the same time one would not see the other's log yet. */

@@ -151,7 +151,8 @@ TEST(files_of_a_folder_are_no_outputs)
     static const char *const kept[][3] = { { "--log", "lg/", "lg/log.jsonl" },
                                            { "--log", "./lg", "lg//batch.png" },
                                            { "--log", "lg", "lg.link" },
-                                           { "--checkpoint", "c/d", "c/d/.lock" } };
+                                           { "--checkpoint", "c/d", "c/d/.lock" },
+                                           { "--checkpoint", "c/d/", "c/d/best.safetensors" } };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
             expect_failure(shell("ln -sfn lg/log.jsonl lg.link; $L train x.yaml --steps 2 -q "
@@ -166,6 +167,45 @@ TEST(files_of_a_folder_are_no_outputs)
                          "x.yaml --steps 2 -q --log lg --json l.json"),
                    2, "--json: l.json is a file that --log keeps in its folder");
     expect_success(shell("rm -r lg l.json"));
+}
+
+/* The run would fill the cache, and the output replace it. */
+TEST(files_that_the_config_names_are_no_outputs)
+{
+    static const char *const sections[] = { "", "eval.", "whiten." };
+    static const char *const kept[][2] = { { "--log lg", "lg/log.jsonl" },
+                                           { "--log lg", "lg/batch.png" },
+                                           { "--checkpoint c", "./c/best.safetensors" },
+                                           { "--set train.checkpoint.dir=c", "c/.lock" } };
+    int n = 0;
+    clear("d");
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (rows[i].flags & FOLDER || !strstr(rows[i].line, "x.yaml"))
+            continue;
+        n++;
+        for (size_t k = 0; k < sizeof sections / sizeof *sections; k++) {
+            const char *const add =
+                k < 2 ? "pipeline.batch+={cache: {file: d/f}}" : "pipeline=[cache: d/f, batch: 2]";
+            expect_failure(shell("$L %s --set '%s%s'", line_of(i, "./d/f"), sections[k], add), 2,
+                           rows[i].option);
+            expect_in(err, ": ./d/f is the file of ");
+            expect_in(err, sections[k]);
+            expect_success(shell("test ! -e d/f"));
+        }
+    }
+    assert_int_equal(n, 18);
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        expect_failure(shell("$L train x.yaml --steps 2 -q %s --set "
+                             "'pipeline.batch+={cache: {file: %s}}'",
+                             kept[k][0], kept[k][1]),
+                       2, "pipeline.cache: ");
+        expect_in(err, " in its folder: give the cache another file");
+        expect_failure(shell("$L train x.yaml --steps 2 -q %s --json=%s", kept[k][0], kept[k][1]),
+                       2, " in its folder: choose another name");
+    }
+    expect_success(shell("test ! -e lg && test ! -e c && $L train x.yaml --steps 2 -q --json=j "
+                         "--set 'pipeline.batch+={cache: {file: f}}' && test -s f && test -s j"));
+    expect_success(shell("rm f j"));
 }
 
 TEST(links_of_others_are_refused)

@@ -107,6 +107,51 @@ static int at_zero(void *user)
     return (*(int *)user)-- == 0;
 }
 
+/* A plan that may be used for evaluation, where the number of rows is free. */
+TEST(a_batch_of_another_plan_is_refused)
+{
+    static float wide[64 * (WIDTH + 1)];
+    const struct {
+        int width, size;
+        leat_dtype type;
+        const char *said;
+    } others[] = {
+        { WIDTH + 1, BATCH, LEAT_I64, "the batch's input is float32[32, 9]" },
+        { WIDTH, BATCH, LEAT_I32, "the batch's target is int32[32]" },
+        { WIDTH, BATCH + 1, LEAT_I64,
+          "the batch has 33 rows, the trainer was opened for batches of 32" },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        pipeline p;
+        leat_batch *batch;
+        leat_metrics metrics;
+        leat_loader *loader;
+        char text[32];
+        leat_builder *const builder = leat_builder_open();
+        const leat_rows rows[] = {
+            { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ others[i].width }), wide },
+            { "label", leat_shape_make(others[i].type, 0, NULL), ys },
+        };
+        pipeline_open(&p, on_cpu, 2);
+        memset(ys, 0, sizeof ys);
+        leat_builder_rows(builder, 64, rows, 2);
+        snprintf(text, sizeof text, "{size: %d}", others[i].size);
+        leat_builder_stage(builder, "batch", text);
+        leat_plan *other = plan_of_builder(builder);
+        const leat_loader_options how = { .device = p.f.device, .epochs = 1 };
+        assert_int_equal(leat_loader_open(other, &how, &loader, &p.f.err), 0);
+        assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), 0);
+        assert_int_equal(leat_trainer_step(p.f.trainer, batch, &p.f.err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(p.f.err.message, others[i].said));
+        assert_int_equal(leat_trainer_batches(p.f.trainer), 0);
+        if (others[i].size > BATCH)
+            assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), 0);
+        leat_loader_close(&loader);
+        leat_plan_close(&other);
+        pipeline_close(&p);
+    }
+}
+
 /* An evaluation that is stopped has the batches before, and does not disturb training. */
 TEST(an_evaluation_can_be_stopped)
 {

@@ -289,7 +289,7 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     *t = (leat_trained){ 0 };
     if (!how->weights)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs --weights FILE");
-    int rc = leat_setup_config(how->path, how->set, &t->config, err);
+    int rc = leat_setup_config(how->call, how->path, how->set, &t->config, err);
     if (rc == LEAT_OK)
         rc = leat_setup_threads(t->config, how->threads, err);
     if (rc == LEAT_OK && leat_trained_section(how) &&

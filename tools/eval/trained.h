@@ -9,6 +9,7 @@
 
 /* What to open. */
 typedef struct leat_trained_how {
+    const leat_call *call;
     const char *path, *section; /* of the config; section "": the top */
     const char *weights, *device, *labels;
     int64_t threads;

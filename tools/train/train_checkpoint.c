@@ -100,8 +100,8 @@ static int refuse_best(const char *folder, leat_error *err)
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
                                 " of another run, or of one that has no checkpoint or went on "
-                                "without `best` or by another metric, which would be replaced: "
-                                "name another folder, or move it",
+                                "without `best` or by another metric, loss or evaluation, which "
+                                "would be replaced: name another folder, or move it",
                                 folder)
                     : LEAT_OK;
 }
@@ -201,6 +201,9 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
     if (*found->changed)
         fprintf(stderr, "leat train: other settings than in the saved run: %s\n",
                 leat_terminal_name(found->changed));
+    if (found->anew)
+        fprintf(stderr, "leat train: with them evaluations measure something else: the best one "
+                        "begins anew, as does the patience of train.stop and `plateau`\n");
 }
 
 int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
@@ -240,6 +243,7 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
     if (keep->folder && named &&
         (rc = refuse_others(keep, from, found, info->checkpoint_best, err)) < 0)
         return rc;
+    say_found(from, found);
     /* In the folder of the run itself, no other run with best weights has begun if the checkpoint knows of them. */
     if (keep->folder && info->checkpoint_best && (!named || is_of_folder(keep, from))) {
         keep->has_best = *found->path && found->kept_best;
@@ -248,7 +252,6 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
             return rc;
     }
     keep->goes_on = *found->path != '\0';
-    say_found(from, found);
     return LEAT_OK;
 }
 

@@ -27,6 +27,7 @@ struct leat_train_log {
     int64_t flushed_ns;
     int64_t step;     /* that the run begins after */
     leat_error first; /* code is not 0: logging has stopped */
+    leat_error sheet; /* code is not 0: the picture was not written */
 };
 
 static double now_s(void)
@@ -42,6 +43,59 @@ static bool has_lines(const leat_train_log *log)
 {
     struct stat lines;
     return stat(log->path, &lines) == 0 && lines.st_size > 0;
+}
+
+/* Reads log.jsonl. run: the last line of kind "run", which alone begins like this; NULL: there is none; owned by the caller.
+ * Returns true if there are others: curves. */
+static bool read_lines(const leat_train_log *log, json_t **run)
+{
+    static const char begin[] = "{\"leat\": ";
+    char *line = NULL;
+    size_t size = 0;
+    bool others = false;
+    FILE *const file = fopen(log->path, "re");
+    *run = NULL;
+    while (file && getline(&line, &size, file) >= 0) {
+        const bool is_run = strncmp(line, begin, sizeof begin - 1) == 0;
+        json_t *const json = is_run ? json_loads(line, 0, NULL) : NULL; /* NULL: a half line */
+        others |= !is_run;
+        if (json) {
+            json_decref(*run);
+            *run = json;
+        }
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return others;
+}
+
+/* What a run that goes on has as before, and a checkpoint compares: where it differs, the folder is of another run, whose
+ * curves would be mixed with those of this one. A run without a checkpoint yet has nothing else that tells. */
+static int refuse_other(const json_t *last, const char *folder, const json_t *run, leat_error *err)
+{
+    static const struct {
+        const char *key, *what;
+    } same[] = { { "simulated", "simulated" },
+                 { "parameters", "parameters" },
+                 { "records", "records" },
+                 { "batch_size", "batch size" } };
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < sizeof same / sizeof *same && rc == LEAT_OK; i++) {
+        const json_t *const was = json_object_get(last, same[i].key);
+        const json_t *const is = json_object_get(run, same[i].key);
+        if (!was || json_equal(was, is))
+            continue;
+        char *const before = json_dumps(was, JSON_ENCODE_ANY);
+        char *const now = json_dumps(is, JSON_ENCODE_ANY);
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s: the folder has the log of another run (%s: %s, here %s), whose curves "
+                       "would be mixed with those of this one: name another folder",
+                       folder, same[i].what, before ? before : "?", now ? now : "?");
+        free(before);
+        free(now);
+    }
+    return rc;
 }
 
 /* Refuses a folder in which readers find curves. */
@@ -74,21 +128,37 @@ static int check_picture(const leat_train_log *log, leat_error *err)
     return has_lines(log) ? LEAT_OK : leat_files_check(log->picture, &ours, err);
 }
 
+/* A run that failed or was killed before its first line of a step or an epoch has left no curve that could be mixed. */
+static int refuse(const leat_train_log *log, const char *folder, const json_t *run, bool goes_on,
+                  leat_error *err)
+{
+    json_t *last;
+    const bool curves = read_lines(log, &last);
+    int rc = LEAT_OK;
+    if (goes_on && curves)
+        rc = refuse_other(last, folder, run, err);
+    else if (!goes_on && (curves || !last))
+        rc = refuse_curves(log, folder, err);
+    json_decref(last);
+    return rc;
+}
+
 /* One run at a time logs to a folder: it keeps log.jsonl locked. */
-static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
+static int open_lines(leat_train_log *log, const char *folder, const json_t *run, bool goes_on,
+                      leat_error *err)
 {
     static const leat_output_kind ours = { "a log of leat", "{\"leat\": ", 0 };
     int rc = leat_files_check(log->path, &ours, err);
-    if (rc == LEAT_OK && !goes_on)
-        rc = refuse_curves(log, folder, err);
+    if (rc == LEAT_OK)
+        rc = refuse(log, folder, run, goes_on, err);
     if (rc == LEAT_OK)
         rc = check_picture(log, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
     if (rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         rc = leat_fail(err, LEAT_E_BUSY, "%s: another run logs to this folder now", folder);
-    if (rc == LEAT_OK && !goes_on) /* another run may have come and gone since the first look */
-        rc = refuse_curves(log, folder, err);
+    if (rc == LEAT_OK) /* another run may have come and gone since the first look */
+        rc = refuse(log, folder, run, goes_on, err);
     if (rc == LEAT_OK)
         leat_files_end_line(log->lines);
     return rc;
@@ -188,7 +258,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
     if (!log || !line || !log->path || !log->picture)
         rc = leat_fail(err, LEAT_E_NOMEM, "--log: out of memory");
     if (rc == LEAT_OK)
-        rc = open_lines(log, folder, goes_on, err);
+        rc = open_lines(log, folder, run, goes_on, err);
     if (rc == LEAT_OK && leat_event_writer_open(&log->events, folder, now_s(), step + 1, &why) < 0)
         rc = leat_files_fail(err, &why);
     if (rc == LEAT_OK) {
@@ -211,17 +281,19 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
 
 /* --- the sheet -------------------------------------------------------------------------------------*/
 
+/* A full disk is told and ends no run, as with lines; that there is no picture is the error of the log at its end. */
 static int write_sheet(leat_train_log *log, const leat_sheet *sheet, leat_error *err)
 {
     uint8_t *png = NULL;
     size_t size;
     leat_format_error why;
     int rc = leat_image_encode_png(sheet->pixels, sheet->height, sheet->width, &png, &size, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_write(log->picture, png, size, err);
+    if (rc == LEAT_OK && leat_files_write(log->picture, png, size, &log->sheet) < 0)
+        fprintf(stderr, "leat train: --log: cannot write a picture, the run goes on: %s\n",
+                log->sheet.message);
     if (rc == LEAT_OK && leat_event_writer_image(log->events, "batch", log->step, now_s(),
                                                  sheet->height, sheet->width, png, size, &why) < 0)
-        rc = leat_files_fail(err, &why);
+        fail_events(log, &why);
     free(png);
     return rc;
 }
@@ -268,6 +340,8 @@ int leat_train_log_close(leat_train_log **log, leat_error *err)
     if ((*log)->first.code != LEAT_OK)
         rc = leat_fail(err, (*log)->first.code, "--log: %s; the log ends there",
                        (*log)->first.message);
+    else if ((*log)->sheet.code != LEAT_OK)
+        rc = leat_fail(err, (*log)->sheet.code, "--log: %s", (*log)->sheet.message);
     leat_event_writer_close(&(*log)->events);
     free((*log)->path);
     free((*log)->picture);

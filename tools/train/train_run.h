@@ -81,7 +81,8 @@ int leat_train_check_save(const leat_train_run *t, const leat_config *config, co
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
  * step     steps before the run; what the folder has of later steps is void for readers
- * goes_on  the run continues another one; otherwise a folder that has a log is refused
+ * goes_on  the run continues another one, which must have the same parameters, records and batch size; otherwise a folder
+ *          that has a log is refused, unless no step of its run was logged
  * out      NULL unless LEAT_OK
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else, or of another run),
  *          LEAT_E_NOMEM */
@@ -96,7 +97,8 @@ void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, jso
 void leat_train_log_flush(leat_train_log *log);
 
 /* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
- * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.
+ * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU. If writing fails, that
+ * is told, and leat_train_log_close() returns the error.
  * returns  LEAT_OK, or what that loader or encoding failed with */
 int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
                          int64_t first_batch, leat_error *err);

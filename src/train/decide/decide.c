@@ -217,6 +217,21 @@ bool leat_decide_read(leat_decide *decide, const char *text)
     return whole;
 }
 
+bool leat_decide_anew(leat_decide *decide, bool other_loss, bool other_metrics)
+{
+    bool forgot = false;
+    leat_patience *const all[] = { &decide->best, &decide->stop, decide->plateau };
+    for (int i = 0; i < 3; i++) {
+        if (!all[i] || !(all[i]->metric == LEAT_METRIC_LOSS ? other_loss : other_metrics))
+            continue;
+        const int64_t again = all[i]->again;
+        forgot |= all[i]->on && all[i]->best_at >= 0;
+        leat_patience_reset(all[i]);
+        all[i]->again = again;
+    }
+    return forgot;
+}
+
 bool leat_decide_owes(const leat_decide *decide, int64_t at)
 {
     return asks(decide) && at > 0 && decide->batches > 0 && at % decide->batches == 0 &&

@@ -47,6 +47,9 @@ void leat_decide_text(const leat_decide *decide, char text[LEAT_DECIDE_TEXT]);
 void leat_decide_describe(const leat_decide *decide, char text[LEAT_DECIDE_TEXT]);
 /* Takes the state from such a text. Returns false, with the state of a new run, if it is damaged. */
 bool leat_decide_read(leat_decide *decide, const char *text);
+/* Evaluations from now on measure another loss, or other values of all metrics: where these decide, the best one and the
+ * waiting for a better one begin anew. How often the rate was lowered stays. Returns true if a value was forgotten. */
+bool leat_decide_anew(leat_decide *decide, bool other_loss, bool other_metrics);
 /* True if a run with so many batches behind it should be evaluated before it goes on: it stands at the end of an epoch
  * whose evaluation was not taken in. */
 bool leat_decide_owes(const leat_decide *decide, int64_t at);
