@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { BEFORE_TIFF = 6, TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, ENTRY_BYTES = 12 };
+enum { BEFORE_TIFF = 6, TAG_ORIENTATION = 0x0112, ENTRY_BYTES = 12 };
 
 static uint32_t load(const uint8_t *p, int n, bool is_big)
 {
@@ -14,9 +14,16 @@ static uint32_t load(const uint8_t *p, int n, bool is_big)
     return value;
 }
 
-/* Returns the offset of the two bytes of the orientation in the segment; 0: there are none. */
-static size_t find(const uint8_t *segment, size_t size, bool *is_big)
+/* Bytes of a value of that type; 0: not of whole numbers. Exif asks for SHORT; some programs write another, and readers take it. */
+static int bytes_of_type(uint32_t type)
 {
+    return type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 0;
+}
+
+/* Returns the offset of the orientation in the segment, and its bytes in *bytes; 0: there is none. */
+static size_t find(const uint8_t *segment, size_t size, bool *is_big, int *bytes)
+{
+    *bytes = 0;
     if (size < BEFORE_TIFF + 8 || memcmp(segment, "Exif\0", BEFORE_TIFF) != 0)
         return 0;
     const uint8_t *tiff = segment + BEFORE_TIFF;
@@ -30,30 +37,31 @@ static size_t find(const uint8_t *segment, size_t size, bool *is_big)
     const uint32_t n_entries = load(tiff + directory, 2, *is_big);
     size_t at = directory + 2;
     for (uint32_t i = 0; i < n_entries && n - at >= ENTRY_BYTES; i++, at += ENTRY_BYTES)
-        if (load(tiff + at, 2, *is_big) == TAG_ORIENTATION)
-            return load(tiff + at + 2, 2, *is_big) == TYPE_SHORT &&
-                           load(tiff + at + 4, 4, *is_big) == 1
-                       ? BEFORE_TIFF + at + 8
-                       : 0;
+        if (load(tiff + at, 2, *is_big) == TAG_ORIENTATION) {
+            *bytes = bytes_of_type(load(tiff + at + 2, 2, *is_big));
+            return *bytes && load(tiff + at + 4, 4, *is_big) == 1 ? BEFORE_TIFF + at + 8 : 0;
+        }
     return 0;
 }
 
 int leat_exif_orientation(const uint8_t *segment, size_t size)
 {
     bool is_big = false;
-    const size_t at = find(segment, size, &is_big);
-    const uint32_t value = at ? load(segment + at, 2, is_big) : 0;
+    int bytes;
+    const size_t at = find(segment, size, &is_big, &bytes);
+    const uint32_t value = at ? load(segment + at, bytes, is_big) : 0;
     return value <= 8 ? (int)value : 0;
 }
 
 int leat_exif_set_orientation(uint8_t *segment, size_t size, int orientation)
 {
     bool is_big = false;
-    const size_t at = find(segment, size, &is_big);
+    int bytes;
+    const size_t at = find(segment, size, &is_big, &bytes);
     const int before = leat_exif_orientation(segment, size);
     if (at) {
-        segment[at + (is_big ? 0 : 1)] = 0;
-        segment[at + (is_big ? 1 : 0)] = (uint8_t)orientation;
+        memset(segment + at, 0, (size_t)bytes);
+        segment[at + (is_big ? (size_t)bytes - 1 : 0)] = (uint8_t)orientation;
     }
     return before;
 }
