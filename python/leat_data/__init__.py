@@ -163,7 +163,7 @@ class Loader:
     device    "cuda:0", …: batches are made in pinned memory, copied to this GPU while it computes, and tensors are there,
               in the order of your stream. Maps with `device: gpu` run on it. None or "cpu": host memory
     set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command
-    section   the name of a top-level map with `source` and `pipeline` of its own, such as "eval"
+    section   "eval" or "whiten": the part of the config with `source` and `pipeline` of its own that is meant
     hold      batches that you may keep without a copy; those beyond are copied (stats()["n_copied"])
     rank, ranks    this process's part of the rows of every batch
 

@@ -82,7 +82,8 @@ static size_t decimal(const char *text)
 static leat_number any_f64(const char *text, double *out)
 {
     const char *p = text + (*text == '-' || *text == '+');
-    if (leat_utf8_same_ascii(p, "inf") || leat_utf8_same_ascii(p, ".inf")) {
+    if (leat_utf8_same_ascii(p, "inf") || leat_utf8_same_ascii(p, ".inf") ||
+        leat_utf8_same_ascii(p, "infinity")) { /* YAML has .inf, Python's JSON Infinity */
         *out = *text == '-' ? -INFINITY : INFINITY;
         return LEAT_NUMBER_OK;
     }
@@ -125,12 +126,9 @@ leat_number leat_number_f32(const char *text, float *out)
 leat_number leat_number_data(const char *text, float *out)
 {
     const char *const p = text + (*text == '-' || *text == '+');
-    if (leat_utf8_same_ascii(p, "nan"))
-        *out = NAN;
-    else if (leat_utf8_same_ascii(p, "infinity"))
-        *out = *text == '-' ? -INFINITY : INFINITY;
-    else
+    if (!leat_utf8_same_ascii(p, "nan"))
         return leat_number_f32(text, out);
+    *out = NAN;
     return LEAT_NUMBER_OK;
 }
 

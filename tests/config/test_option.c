@@ -87,6 +87,7 @@ TEST(good_values)
         { "p", "1." },
         { "rate", "inf" },
         { "rate", ".inf" },
+        { "rate", "Infinity" },
         { "rate", "1E+3" },
         { "rate", "00.5" },
         { "any", "-0" },

@@ -233,7 +233,7 @@ TEST(fixed_features_and_ops)
     check(open_plan(
               "tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
               "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, {padded_batch: "
-              "{size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: inf}}}",
+              "{size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: -Infinity}}}",
               "threads: 1", &plan, &err),
           &err);
     leat_loader *loader = open_loader(plan, NULL);
@@ -245,7 +245,7 @@ TEST(fixed_features_and_ops)
         assert_true(ids[0] == j + 1 && ids[1] == 9 && ids[2] == 9);
         for (int i = 0; i < 32; i++)
             assert_true(((const float *)tokens.data)[j * 32 + i] ==
-                        (i < n_tokens((int)j + 1) ? (float)token((int)j + 1, i) : INFINITY));
+                        (i < n_tokens((int)j + 1) ? (float)token((int)j + 1, i) : -INFINITY));
         assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 2).data)[j],
                          n_tokens((int)j + 1));
         assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 3).data)[j], 1);
