@@ -194,6 +194,7 @@ class Loader:
         if device and to == "numpy":
             raise ConfigError(f"to='numpy' and device={device!r}: NumPy has no arrays in a GPU's memory")
         self._to, self._device, self._hold = to, device, hold
+        self._kept = None  # the last state that was given
         self._form = _converter(to, device)
 
     def _open(self):
@@ -205,7 +206,16 @@ class Loader:
         return fn(*args, []) if self._device else _apart(fn, *args)  # on a GPU calls make it this thread's
 
     def __iter__(self):
-        return self._core.begin(*self._form, None) or self._apart(self._core.begin, *self._form)
+        kept, self._kept = self._kept, None
+        left = kept if kept and kept == self._core.state() else None
+        batches = self._core.begin(*self._form, None) or self._apart(self._core.begin, *self._form)
+        if left and left != self._core.state():
+            import warnings
+
+            warnings.warn("state_dict() was asked within an epoch that this loop leaves out: a run that continues from that "
+                          "state would do the rest of it first. For epochs of n batches write .take(n) after the batch",
+                          stacklevel=2)
+        return batches
 
     def __len__(self):
         """Batches of one pass."""
@@ -225,8 +235,10 @@ class Loader:
     as_tuples = _Mapped.as_tuples
 
     def state_dict(self):
-        """The position as whole numbers: the next batch is the first that was not taken."""
-        return dict(zip(_STATE, self._core.state()))
+        """The position as whole numbers: the next batch is the first that was not taken, also after a loop that was left
+        by `break`: a loop that continues there does the rest of that epoch, where the next one here begins another."""
+        self._kept = self._core.state()
+        return dict(zip(_STATE, self._kept))
 
     def load_state_dict(self, state):
         """Continues at a position; the next loop is the rest of its epoch. The state must be of the same data,
@@ -239,6 +251,7 @@ class Loader:
             except (KeyError, TypeError, struct.error):
                 raise ConfigError(f"the state has no {key!r}, or it is not a number as state_dict() gives it") from None
         self._apart(self._core.resume, tuple(state[key].__index__() for key in _STATE))
+        self._kept = None
 
     def stats(self):
         """What the loader did so far, in all its loops: counts, times, and its stages."""
@@ -266,7 +279,7 @@ class Loader:
         if self._recipe[5] is not None:
             raise TypeError("a loader of arrays cannot be pickled: make it in the other process")
         own = {name: value for name, value in self.__dict__.items() if name not in ("_core", "_plan", "_form")}
-        return own, self.state_dict()
+        return own, dict(zip(_STATE, self._core.state()))
 
     def __setstate__(self, saved):
         own, state = saved

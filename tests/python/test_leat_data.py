@@ -23,6 +23,7 @@ import textwrap
 import threading
 import time
 import unittest
+import warnings
 import zlib
 
 import numpy as np
@@ -132,6 +133,42 @@ class Delivery(unittest.TestCase):
                 self.assertEqual(batch.info["in_epoch"], i)
                 if i == epoch % N:
                     break
+
+    def test_a_state_of_an_epoch_that_is_left_out_is_told(self):
+        """Who continues from it would see the rest of the epoch; who goes on does not."""
+        def loop(loader, n):
+            for _ in zip(range(n), loader):
+                pass
+
+        def leave(loader):
+            loop(loader, 4)
+            return loader.state_dict()
+
+        def load(loader):
+            loader.load_state_dict(leave(loader))
+
+        def at_its_end(loader):
+            loop(loader, N)
+            loader.state_dict()
+
+        def elsewhere(loader):
+            leave(loader)
+            loop(loader, 2)
+
+        for before, told in ((leave, 1), (load, 0), (at_its_end, 0), (lambda loader: loader.state_dict(), 0),
+                             (lambda loader: loop(loader, 4), 0), (elsewhere, 1), (pickle.dumps, 0)):
+            with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                loader = leat.Loader(files(folder), to="numpy")
+                before(loader)
+                loop(loader, 3)
+                loader.close()
+            self.assertEqual([w.filename for w in caught], [__file__] * told)
+        taken = leat.from_arrays({"y": Y}).shuffle(seed=1).batch(BATCH).take(4).loader("numpy")
+        list(taken)
+        resumed = leat.from_arrays({"y": Y}).shuffle(seed=1).batch(BATCH).take(4).loader("numpy")
+        resumed.load_state_dict(taken.state_dict())
+        self.assertEqual([b["y"].tolist() for b in taken], [b["y"].tolist() for b in resumed])
 
     def test_the_digests_are_those_of_the_command(self):
         """Of two epochs, in one go and resumed at 20 random places."""
