@@ -15,4 +15,8 @@
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_NOMEM */
 int leat_same_file_find(char *const *paths, size_t n, size_t *first, size_t *n_again);
 
+/* The same for lists so long that only their folders are looked at: a file has other names by its folder (x, ./x, the whole
+ * path, a link to the folder), not by links to itself. Paths of one folder should follow each other. */
+int leat_same_file_find_in_folders(char *const *paths, size_t n, size_t *first, size_t *n_again);
+
 #endif

@@ -54,4 +54,31 @@ TEST(a_number_alone_is_no_file)
     assert_int_equal(n_again, 1);
 }
 
+/* A list of a manifest is looked at by its folders. Where these all have one number, only their paths tell. */
+TEST(names_by_their_folders)
+{
+    char whole[64];
+    char *paths[] = { "d/x", "d/y", "./d/x",  "e/x",    "l/y",    whole,
+                      "x",   "./x", "none/x", "none/x", "d/link", "d/x" };
+    enum { N = sizeof paths / sizeof *paths };
+    static const size_t want[N] = { 0, 1, 0, 3, 1, 0, 6, 6, 8, 8, 10, 0 };
+    static const size_t by_path[N] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 10, 0 };
+    size_t first[N], n_again;
+    assert_int_equal(chdir(test_folder), 0);
+    put_text("d/x", "1");
+    put_text("e/x", "1");
+    assert_int_equal(symlink("d", "l"), 0);
+    assert_int_equal(symlink("x", "d/link"), 0);
+    snprintf(whole, sizeof whole, "%s/d/x", test_folder);
+    assert_int_equal(leat_same_file_find_in_folders(paths, N, first, &n_again), LEAT_FORMAT_OK);
+    assert_memory_equal(first, want, sizeof want);
+    assert_int_equal(n_again, 4);
+    same_numbers = true;
+    assert_int_equal(leat_same_file_find_in_folders(paths, N, first, &n_again), LEAT_FORMAT_OK);
+    same_numbers = false;
+    assert_memory_equal(first, by_path, sizeof by_path);
+    assert_int_equal(leat_same_file_find_in_folders(paths, 0, first, &n_again), LEAT_FORMAT_OK);
+    assert_int_equal(n_again, 0);
+}
+
 SUITE_FIXTURE(make_folder, remove_folder)

@@ -141,21 +141,15 @@ static int check_twice(const leat_tfrecord_list *list, const leat_node *where, l
     return LEAT_OK;
 }
 
-/* The files of manifests alone are not looked at: there may be millions. */
+/* The files of manifests alone are not looked at, only their folders: there may be millions. */
 static int find_same(leat_tfrecord_list *list, leat_error *err)
 {
     if (!(list->same = malloc((list->n + 1) * sizeof *list->same)))
         return no_memory(list, err);
-    if (list->n > list->n_of_manifests)
-        return leat_same_file_find(list->paths, list->n, list->same, &list->n_again) < 0
-                   ? no_memory(list, err)
-                   : LEAT_OK;
-    for (size_t i = 0; i < list->n; i++) {
-        const bool again = i && !strcmp(list->paths[i - 1], list->paths[i]);
-        list->same[i] = again ? list->same[i - 1] : i;
-        list->n_again += again && list->same[i] == i - 1;
-    }
-    return LEAT_OK;
+    const int rc =
+        (list->n > list->n_of_manifests ? leat_same_file_find : leat_same_file_find_in_folders)(
+            list->paths, list->n, list->same, &list->n_again);
+    return rc < 0 ? no_memory(list, err) : LEAT_OK;
 }
 
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
