@@ -223,6 +223,20 @@ static void print_cache(const struct figures *b)
     printf("%s%s\n", cache->note[0] ? "; " : "", leat_terminal_name(cache->note));
 }
 
+/* Records are looked at by their stored size when the plan is opened; a picture may be larger than that tells. */
+static void print_excess(const struct figures *b)
+{
+    const leat_budget *const budget = leat_loader_budget(b->loader);
+    if (b->after.memory_peak > budget->limit_bytes)
+        leat_terminal_say(
+            2,
+            "note: a sample needed more memory than those that were looked at: %s were "
+            "in use, the limit is %s (%s): raise engine.memory, or lower max_pixels of "
+            "its decoder",
+            leat_figure_bytes((double)b->after.memory_peak).text,
+            leat_figure_bytes((double)budget->limit_bytes).text, budget->limit_reason);
+}
+
 static void print_report(const struct figures *b)
 {
     const double s = seconds(b);
@@ -242,6 +256,7 @@ static void print_report(const struct figures *b)
         *b->after.reader_reason ? " (" : "", b->after.reader_reason,
         *b->after.reader_reason ? ")" : "", leat_figure_bytes((double)b->after.memory_peak).text,
         leat_figure_bytes((double)b->after.memory_bytes).text);
+    print_excess(b);
     leat_explain_jpeg(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);

@@ -2,6 +2,7 @@
  *
  * test_command_bench.c: `leat bench` and `leat plan`. */
 #include "fixtures/command_pipeline.h"
+#include "fixtures/image_bytes.h"
 
 TEST(digests_do_not_depend_on_how)
 {
@@ -66,6 +67,31 @@ TEST(planned_memory_is_called_planned)
     expect_success(shell("$L bench x.yaml -q --steps 3 | tr -s '\\n ' '  '"));
     expect_in(out, "B planned ");
     assert_null(strstr(out, ", limit "));
+}
+
+/* Which records are large is judged by their files: a plain picture has a small one. */
+TEST(a_picture_beyond_the_budget_is_told)
+{
+    enum { SIDE = 3000 };
+    const leat_shape shape = { LEAT_U8, 3, { SIDE, SIDE, 3 } };
+    const leat_view plain = { .shape = shape, .data = calloc(SIDE * SIDE, 3) };
+    leat_view png = op_png(plain);
+    expect_success(shell(
+        "$L synth noise --n 20 --size 500 -q && echo 'source: {images: noise}\npipeline: [{map: "
+        "[decode_image, {resize: 8}]}, {batch: 3}]\nengine: {threads: 1, memory: 12MB}' "
+        ">plain.yaml && "
+        "$L bench plain.yaml --epochs 1 -q"));
+    assert_null(strstr(out, "needed more memory"));
+    char path[200];
+    snprintf(path, sizeof path, "%s/noise/circle/plain.png", folder);
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(png.data, 1, (size_t)png.shape.dims[0], file), png.shape.dims[0]);
+    assert_int_equal(fclose(file), 0);
+    expect_success(shell("$L bench plain.yaml --epochs 1 -q | tr -s '\n ' '  '"));
+    expect_in(out, "note: a sample needed more memory than those that were looked at");
+    free(png.data);
+    free(plain.data);
 }
 
 TEST(the_reader_in_use_is_explained)

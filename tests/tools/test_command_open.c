@@ -198,6 +198,20 @@ TEST(short_address_space_is_told)
 #endif
 }
 
+/* Records are tried in what a limit leaves, so that the least memory is known there, too. */
+TEST(short_address_space_has_the_same_minimum)
+{
+#ifdef SANITIZED
+    skip();
+#else
+    expect_success(shell(
+        "$L synth big --n 4 --size 900 -q && echo 'source: {images: big}\npipeline: [{map: "
+        "[decode_image, {resize: 8}]}, {batch: 2}]\nengine: {threads: 1}' >big.yaml && "
+        "$L plan big.yaml --json=- | grep least_bytes >1 && test -s 1 && (ulimit -v 2000000 && "
+        "$L plan big.yaml --json=- | grep least_bytes >2) && cmp 1 2"));
+#endif
+}
+
 static int make_set(void **state)
 {
     char text[1024] = "a,b,label\n";

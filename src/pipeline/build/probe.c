@@ -15,6 +15,7 @@
 #define RUNS         3  /* largest records that are run through the ops */
 #define ROOM_MOST    ((int64_t)1 << 32)
 #define REFUSED_ROOM ((int64_t)64 << 20)
+#define FIRST        ((size_t)1 << 16) /* of scratch, where limits of the process leave no more */
 #define GUESS        24 /* scratch bytes per stored byte if unknown: JPEG's 10:1, and copies */
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static void run_records(const leat_plan *plan, leat_probe *out, const largest *l
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
     leat_scratch *room = NULL;
-    if (plain && worker && leat_scratch_open(&worker->scratch, limit, NULL) >= 0 &&
+    if (plain && worker && leat_scratch_open_within(&worker->scratch, FIRST, limit, NULL) >= 0 &&
         leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/scratch.h"
 #include "ops/decode/decode.h"
 #include "ops/op_list.h"
 
@@ -67,7 +68,7 @@ static int64_t mean_by_reading(const leat_source *source, int32_t feature)
     const uint64_t n = source->n_records < LOOKED_AT ? source->n_records : LOOKED_AT;
     leat_scratch *scratch;
     int64_t sum = 0, n_read = 0;
-    if (leat_scratch_open(&scratch, (size_t)1 << 32, NULL) < 0)
+    if (leat_scratch_open_within(&scratch, (size_t)1 << 20, (size_t)1 << 32, NULL) < 0)
         return 0;
     for (uint64_t i = 0; i < n; i++) {
         leat_view features[LEAT_MAX_FEATURES];
