@@ -14,10 +14,10 @@ static uint32_t load(const uint8_t *p, int n, bool is_big)
     return value;
 }
 
-/* Bytes of a value of that type; 0: not of whole numbers. Exif asks for SHORT; some programs write another, and readers take it. */
+/* Bytes of a value of that type; 0: of another. Exif asks for SHORT; some programs write LONG, and readers take it. */
 static int bytes_of_type(uint32_t type)
 {
-    return type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 0;
+    return type == 3 ? 2 : type == 4 ? 4 : 0;
 }
 
 /* Returns the offset of the orientation in the segment, and its bytes in *bytes; 0: there is none. */

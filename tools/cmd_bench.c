@@ -231,8 +231,8 @@ static void print_excess(const struct figures *b)
         leat_terminal_say(
             2,
             "note: a sample needed more memory than those that were looked at: %s were "
-            "in use, the limit is %s (%s): raise engine.memory, or lower max_pixels of "
-            "its decoder",
+            "in use, the limit is %s (%s): raise engine.memory; max_pixels of a "
+            "decoder bounds it",
             leat_figure_bytes((double)b->after.memory_peak).text,
             leat_figure_bytes((double)budget->limit_bytes).text, budget->limit_reason);
 }

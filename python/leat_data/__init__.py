@@ -210,11 +210,15 @@ class Loader:
         left = kept if kept and kept == self._core.state() else None
         batches = self._core.begin(*self._form, None) or self._apart(self._core.begin, *self._form)
         if left and left != self._core.state():
+            import sys
             import warnings
 
+            level, frame = 2, sys._getframe(1)
+            while frame and frame.f_code.co_filename == __file__:  # map(), as_tuples()
+                level, frame = level + 1, frame.f_back
             warnings.warn("state_dict() was asked within an epoch that this loop leaves out: a run that continues from that "
                           "state would do the rest of it first. For epochs of n batches write .take(n) after the batch",
-                          stacklevel=2)
+                          stacklevel=level)
         return batches
 
     def __len__(self):

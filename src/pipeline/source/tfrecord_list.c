@@ -126,21 +126,6 @@ static int by_path(const void *one, const void *other)
     return order ? order : !a->manifest - !b->manifest;
 }
 
-/* Manifests that do not agree cannot both be of the set that is there. */
-static int check_twice(const leat_tfrecord_list *list, const leat_node *where, leat_error *err)
-{
-    for (size_t i = 1; i < list->n; i++) {
-        const leat_tfrecord_listed *const a = &list->files[i - 1], *const b = &list->files[i];
-        if (b->manifest && (a->bytes != b->bytes || a->n_records != b->n_records) &&
-            !strcmp(a->path, b->path))
-            return leat_node_fail(where, err, LEAT_E_DATA,
-                                  "%s has other bytes or records in %s than in %s: one of the "
-                                  "manifests is not of this set",
-                                  a->path, a->manifest, b->manifest);
-    }
-    return LEAT_OK;
-}
-
 /* The files of manifests alone are not looked at, only their folders: there may be millions. */
 static int find_same(leat_tfrecord_list *list, leat_error *err)
 {
@@ -150,6 +135,21 @@ static int find_same(leat_tfrecord_list *list, leat_error *err)
         (list->n > list->n_of_manifests ? leat_same_file_find : leat_same_file_find_in_folders)(
             list->paths, list->n, list->same, &list->n_again);
     return rc < 0 ? no_memory(list, err) : LEAT_OK;
+}
+
+/* Manifests that do not agree cannot both be of the set that is there. */
+static int check_twice(const leat_tfrecord_list *list, const leat_node *where, leat_error *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const leat_tfrecord_listed *const a = &list->files[list->same[i]], *const b =
+                                                                               &list->files[i];
+        if (a->manifest && b->manifest && (a->bytes != b->bytes || a->n_records != b->n_records))
+            return leat_node_fail(where, err, LEAT_E_DATA,
+                                  "%s has other bytes or records in %s than in %s: one of the "
+                                  "manifests is not of this set",
+                                  a->path, a->manifest, b->manifest);
+    }
+    return LEAT_OK;
 }
 
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
@@ -175,8 +175,8 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     qsort(out->files, out->n, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->n; i++)
         out->paths[i] = out->files[i].path;
-    rc = check_twice(out, where, err);
-    return rc < 0 ? rc : find_same(out, err);
+    rc = find_same(out, err);
+    return rc < 0 ? rc : check_twice(out, where, err);
 }
 
 int leat_tfrecord_list_check(const leat_tfrecord_listed *file, int folder, leat_error *err)
