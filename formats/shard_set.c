@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "shard_set.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,31 +70,4 @@ int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *
         last_length = length;
     }
     return LEAT_FORMAT_OK;
-}
-
-/* After the prefix two files of one set differ only in their number. */
-static bool is_one_set(const char *a, const char *b, size_t prefix)
-{
-    const char *const of_a = strstr(a + prefix, "-of-"), *const of_b = strstr(b + prefix, "-of-");
-    return !memcmp(a, b, prefix + 1) && of_a && of_b && !strcmp(of_a, of_b);
-}
-
-size_t leat_shard_set_lacking(char *const *paths, size_t n_paths, char *text, size_t size)
-{
-    size_t n_sets = 0;
-    for (size_t i = 0, next; i < n_paths; i = next) {
-        const size_t prefix = leat_shard_set_prefix(paths[i]);
-        size_t has = 1;
-        for (next = i + 1;
-             prefix && next < n_paths && leat_shard_set_prefix(paths[next]) == prefix &&
-             is_one_set(paths[i], paths[next], prefix);
-             next++)
-            has += strcmp(paths[next - 1], paths[next]) != 0;
-        const char *const of = prefix ? strstr(paths[i] + prefix, "-of-") + 4 : NULL;
-        const unsigned long long all = of ? strtoull(of, NULL, 10) : 0;
-        if (has < all && !n_sets++)
-            snprintf(text, size, "%zu of the %llu files of %.*s-*-of-%s", has, all,
-                     (int)(prefix < 200 ? prefix : 200), paths[i], of);
-    }
-    return n_sets;
 }

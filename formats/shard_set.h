@@ -18,10 +18,6 @@ enum { LEAT_SHARD_SET_DIGITS = 5 }; /* of both numbers, at least */
  * returns  LEAT_FORMAT_OK, LEAT_FORMAT_BAD (text: which set, what to do) or LEAT_FORMAT_NOMEM */
 int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *err);
 
-/* Says in `text` which files of a set are there, if its names tell of more. paths as above; returns the number of such sets,
- * of which the first is described. */
-size_t leat_shard_set_lacking(char *const *paths, size_t n_paths, char *text, size_t size);
-
 /* Length of PREFIX in the name of a file of such a set; 0: it is in none. */
 size_t leat_shard_set_prefix(const char *path);
 

@@ -131,45 +131,6 @@ TEST(names_that_are_in_no_set)
     assert_int_equal(leat_shard_set_prefix("x-000000-of-00000001.tfrecord"), 1);
 }
 
-/* The names say how many files there should be; a file that is named twice counts once. */
-TEST(files_that_are_not_there_are_told)
-{
-    static const struct {
-        char *paths[5];
-        size_t n, sets;
-        const char *text;
-    } cases[] = {
-        { { "" }, 0, 0, NULL },
-        { { "a", "b.tfrecord", "d/x-00000-of-00001.tfrecord" }, 3, 0, NULL },
-        { { "x-00000-of-00003.tfrecord", "x-00002-of-00003.tfrecord" },
-          2,
-          1,
-          "2 of the 3 files of x-*-of-00003.tfrecord" },
-        { { "x-00000-of-00002.tfrecord", "x-00001-of-00002.tfrecord", "y-00000-of-00002.tfrecord" },
-          3,
-          1,
-          "1 of the 2 files of y-*-of-00002.tfrecord" },
-        { { "x-00000-of-00002.tfrecord", "x-00000-of-00002.tfrecord" },
-          2,
-          1,
-          "1 of the 2 files of x-*-of-00002.tfrecord" },
-        { { "x-00000-of-00002.tfrecord", "x-00000-of-00003.tfrecord", "x-00001-of-00002.tfrecord" },
-          3,
-          3,
-          "1 of the 2 files of x-*-of-00002.tfrecord" },
-        { { "x-000000-of-000002.tfrecord", "xy-000001-of-000002.tfrecord" },
-          2,
-          2,
-          "1 of the 2 files of x-*-of-000002.tfrecord" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[100] = "";
-        assert_int_equal(leat_shard_set_lacking(cases[i].paths, cases[i].n, text, sizeof text),
-                         cases[i].sets);
-        assert_string_equal(text, cases[i].text ? cases[i].text : "");
-    }
-}
-
 TEST(another_size_is_refused)
 {
     char prefix[200];

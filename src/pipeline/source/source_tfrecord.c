@@ -328,16 +328,6 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
                                                       : LEAT_OK;
 }
 
-/* Notes what is not there, by the names of what is. */
-static int note_lacking(leat_tfrecord_source *source, leat_error *err)
-{
-    char text[300];
-    const size_t n = leat_shard_set_lacking(source->list.paths, source->list.n, text, sizeof text);
-    return n ? leat_source_add_note(&source->base.notes, err, "tfrecord: reads %s%s", text,
-                                    n > 1 ? ", and not all of other sets" : "")
-             : LEAT_OK;
-}
-
 /* Notes what a damaged file has lost. */
 static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
@@ -524,7 +514,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     if ((rc = limit_files(source, n_paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = check_replaced(source, err)) < 0 ||
-        (rc = note_lacking(source, err)) < 0 || (rc = open_chunks(source, err)) < 0)
+        (rc = open_chunks(source, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",
