@@ -218,8 +218,8 @@ int leat_checkpoint_compare(const char *saved, const char *now, const char *path
 
 bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_loss)
 {
-    static const char *const keys[] = { "train.loss ",   "train.sample_weight ", "train.views ",
-                                        "train.target ", "train.input ",         "eval." };
+    static const char *const keys[] = { "train.loss ", "train.sample_weight ", "train.views ",
+                                        "train.target ", "train.input " };
     const char *const texts[] = { saved, now };
     if (!strstr(saved, "\neval.")) /* it evaluated nothing */
         return false;
@@ -230,7 +230,7 @@ bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_
             bool measures = false;
             for (size_t i = of_loss ? 0 : 2; i < sizeof keys / sizeof *keys; i++)
                 measures |= begins(l, keys[i]);
-            if (measures && !may_lack(l) && !same(l, find(texts[!k], l)))
+            if (measures && !same(l, find(texts[!k], l)))
                 return true;
         }
     }

@@ -34,7 +34,8 @@ TEST(every_orientation)
     for (int is_big = 0; is_big < 2; is_big++)
         for (int i = 0; i < 2 * 12; i++) {
             const int value = i / 2, expected = value <= 8 ? value : 0;
-            make(segment, is_big, (uint32_t)value, 3 + i % 2, 1); /* short as Exif asks, long */
+            make(segment, is_big, (uint32_t)value, 3 + (uint32_t)i % 2,
+                 1); /* short as Exif asks, long */
             assert_int_equal(leat_exif_orientation(segment, SIZE), expected);
             assert_int_equal(leat_exif_set_orientation(segment, SIZE, 1), expected);
             assert_int_equal(leat_exif_orientation(segment, SIZE), 1);

@@ -311,7 +311,7 @@ TEST(best_weights_that_are_not_the_runs_stay)
     expect_success(shell(TRAIN "--checkpoint c --epochs 1 --set train.checkpoint.best=accuracy && "
                                "cp c/best.safetensors xbest"));
     expect_failure(shell(TRAIN "--checkpoint c --resume --set train.checkpoint.best=loss"), 2,
-                   "or by another metric, loss or evaluation, which would be replaced");
+                   "or by another metric or loss, which would be replaced");
     expect_success(shell("cmp c/best.safetensors xbest"));
     expect_success(shell("printf '\\023\\0\\0\\0\\0\\0\\0\\0{\"__metadata__\":{}}' "
                          ">c/best.safetensors; cp c/best.safetensors xfile"));

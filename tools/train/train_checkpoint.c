@@ -100,8 +100,8 @@ static int refuse_best(const char *folder, leat_error *err)
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
                                 " of another run, or of one that has no checkpoint or went on "
-                                "without `best` or by another metric, loss or evaluation, which "
-                                "would be replaced: name another folder, or move it",
+                                "without `best` or by another metric or loss, which would be "
+                                "replaced: name another folder, or move it",
                                 folder)
                     : LEAT_OK;
 }

@@ -155,10 +155,14 @@ static int open_lines(leat_train_log *log, const char *folder, const json_t *run
         rc = check_picture(log, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
-    if (rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+    const bool is_locked = rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) == 0;
+    if (rc == LEAT_OK && !is_locked && errno == EWOULDBLOCK)
         rc = leat_fail(err, LEAT_E_BUSY, "%s: another run logs to this folder now", folder);
     if (rc == LEAT_OK) /* another run may have come and gone since the first look */
         rc = refuse(log, folder, run, goes_on, err);
+    if (rc == LEAT_OK && !is_locked &&
+        !goes_on) /* no locks here: one without curves may be alive */
+        rc = refuse_curves(log, folder, err);
     if (rc == LEAT_OK)
         leat_files_end_line(log->lines);
     return rc;

@@ -226,4 +226,21 @@ TEST(an_op_of_batches_after_layout_too)
             }
 }
 
+/* Numbers for each entry of a last dimension that is longer than colours are, such as of sensors, say nothing about it. */
+TEST(a_number_for_each_sensor_is_no_colour)
+{
+    static const char *const chains[] = {
+        "[{normalize: {mean: [1, 2, 3, 4, 5, 6, 7, 8], std: 1}}, {layout: channels_last}]",
+        "[{layout: channels_last}, layout, {normalize: {mean: [1, 2, 3, 4, 5, 6, 7, 8], std: 1}}]",
+    };
+    static const int64_t dims[] = { 1, 30, 8 };
+    const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        leat_plan *plan;
+        leat_error err;
+        check(open_plan(&shape, chains[i], NULL, &plan, &err), &err);
+        leat_plan_close(&plan);
+    }
+}
+
 SUITE_FIXTURE(make_data, NULL)
