@@ -188,6 +188,9 @@ static int open_weights(struct train *t, leat_error *err)
     rc = leat_train_checkpoint_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
+    if (t->ranks.rank == 0 && !*t->found.path &&
+        (rc = leat_train_weights_classes(&t->run, t->config, t->o->restore, err)) < 0)
+        return rc;
     t->run.keep.masks =
         leat_config_get(t->config, "pipeline.on_error", policy, sizeof policy, NULL) == LEAT_OK &&
         strstr(policy, "mask");

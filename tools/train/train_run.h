@@ -268,10 +268,14 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
 /* On standard error. */
 void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
 
-/* --- what `leat train` says of train.weights --- */
+/* --- what `leat train` says of weights that it begins with --- */
 
-/* A line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
+/* Of train.weights: a line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
 void leat_train_weights_print(const leat_trainer *trainer);
+/* Says on standard error if the weights of a file, which the run begins with, were trained on other classes, or in another
+ * order, than the run's data have. restore: the file; NULL: train.weights has it. Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_train_weights_classes(const leat_train_run *t, const leat_config *config,
+                               const char *restore, leat_error *err);
 /* Of the JSON of a run; null, if nothing was loaded. */
 json_t *leat_train_weights_json(const leat_trainer *trainer);
 
