@@ -574,6 +574,7 @@ static int run(const leat_call *call, leat_error *err)
                        .run = { .steps_most = o->steps,
                                 .ranks = ranks.group,
                                 .save = speaks ? o->save : NULL,
+                                .saves = o->save != NULL,
                                 .talks = speaks && !leat_json_to_stdout(o->json),
                                 .progress_when =
                                     o->quiet || !speaks ? LEAT_PROGRESS_OFF : o->progress,
@@ -627,7 +628,8 @@ const leat_command leat_command_train = {
         "events. If the loss is not a finite number, the run stops with exit code 1 and does not "
         "save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "
-        "next batch. With --save the weights are then saved, and the command that resumes the run "
+        "next batch; with train.accumulate and --save or --checkpoint, after the current update of "
+        "the weights. With --save the weights are then saved, and the command that resumes the run "
         "is printed; with --json the finished epochs are in the file. A second Ctrl-C stops it at "
         "once.\n\n"
         "--log writes a folder that other programs read while the run is alive: one JSON object "

@@ -184,8 +184,8 @@ static char *go_on(const leat_train_run *t, const leat_call *call)
     static const char *const changed[] = { "restore", "start_epoch", "start_batch",
                                            "steps",   "resume",      NULL };
     const bool whole = *t->keep.path;
-    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_steps;
-    const int64_t done = whole ? t->keep.saved_steps : t->saved_steps;
+    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_update;
+    const int64_t done = whole ? t->keep.saved_steps : t->saved_update;
     char epoch[24], batch[24], steps[24];
     const char *more[9] = { "--restore", t->save, "--start-batch", batch };
     int n = 4;

@@ -174,6 +174,7 @@ struct leat_train_run {
     bool owes_evaluation;       /* of the epoch before that batch */
     bool finished;              /* before: no step is left to make */
     const char *save;           /* NULL: no weights are written */
+    bool saves;                 /* --save was given, also of ranks that do not write */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
     leat_train_checkpoint keep;
@@ -200,7 +201,8 @@ struct leat_train_run {
     leat_speed_start start;       /* `creation` is set before */
     leat_ceiling ceiling;         /* of the device; measured after the run, if there is a meter */
     leat_loader_stats_info stats; /* at the end of the last step or evaluation */
-    int64_t saved_steps;          /* steps of this run that the saved weights include */
+    int64_t saved_steps;          /* steps of this run when the weights were saved */
+    int64_t saved_update;         /* those up to their last update */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
