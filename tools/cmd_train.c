@@ -51,7 +51,9 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct train_options, save, NULL,
                        "save the weights after each epoch and at the end (safetensors, without the "
                        "optimizer's state)"),
-    LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
+    LEAT_OPTION_STRING(struct train_options, restore, NULL,
+                       "start with these weights alone: what evaluations decided, averages and the "
+                       "optimizer's state begin anew"),
     LEAT_OPTION_STRING(
         struct train_options, checkpoint, NULL,
         "save what the run needs to continue in this folder; overrides train.checkpoint.dir"),
@@ -551,7 +553,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
     rc = rc == LEAT_OK ? closed : rc;
     fflush(stdout);
     if (rc == LEAT_OK && t->run.stopped)
-        leat_train_stop_print(&t->run, call);
+        leat_train_stop_print(&t->run, t->config, call);
     return rc;
 }
 
@@ -645,8 +647,9 @@ const leat_command leat_command_train = {
         "not taken is listed. --restore and --resume have other weights.\n\n"
         "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
         "position in the data, but without the optimizer's state; its updates, from which dropout "
-        "and "
-        "Adam count, begin at 0.",
+        "and Adam count, begin at 0. What evaluations decided begins anew, too (the rate that "
+        "the schedule `plateau` lowered, the patience of train.stop), as do averages "
+        "(train.average). --resume goes on with all of it.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

@@ -265,10 +265,12 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
 json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
                             double seconds);
 
-/* --- when a signal stopped it: the position, what was saved, and the command that resumes --- */
+/* --- when a signal stopped it: the position, what was saved, the command that resumes, and what it does not
+ * keep --- */
 
 /* On standard error. */
-void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
+void leat_train_stop_print(const leat_train_run *t, const leat_config *config,
+                           const leat_call *call);
 
 /* --- what `leat train` says of weights that it begins with --- */
 
