@@ -51,7 +51,9 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct train_options, save, NULL,
                        "save the weights after each epoch and at the end (safetensors, without the "
                        "optimizer's state)"),
-    LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
+    LEAT_OPTION_STRING(struct train_options, restore, NULL,
+                       "start with these weights alone: what evaluations decided, averages and the "
+                       "optimizer's state begin anew"),
     LEAT_OPTION_STRING(
         struct train_options, checkpoint, NULL,
         "save what the run needs to continue in this folder; overrides train.checkpoint.dir"),
@@ -187,6 +189,9 @@ static int open_weights(struct train *t, leat_error *err)
         return rc;
     rc = leat_train_checkpoint_open(&t->run, t->o->resume, t->ranks.rank == 0, &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
+        return rc;
+    if (t->ranks.rank == 0 && !*t->found.path &&
+        (rc = leat_train_weights_classes(&t->run, t->config, t->o->restore, err)) < 0)
         return rc;
     t->run.keep.masks =
         leat_config_get(t->config, "pipeline.on_error", policy, sizeof policy, NULL) == LEAT_OK &&
@@ -548,7 +553,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
     rc = rc == LEAT_OK ? closed : rc;
     fflush(stdout);
     if (rc == LEAT_OK && t->run.stopped)
-        leat_train_stop_print(&t->run, call);
+        leat_train_stop_print(&t->run, t->config, call);
     return rc;
 }
 
@@ -571,6 +576,7 @@ static int run(const leat_call *call, leat_error *err)
                        .run = { .steps_most = o->steps,
                                 .ranks = ranks.group,
                                 .save = speaks ? o->save : NULL,
+                                .saves = o->save != NULL,
                                 .talks = speaks && !leat_json_to_stdout(o->json),
                                 .progress_when =
                                     o->quiet || !speaks ? LEAT_PROGRESS_OFF : o->progress,
@@ -624,7 +630,8 @@ const leat_command leat_command_train = {
         "events. If the loss is not a finite number, the run stops with exit code 1 and does not "
         "save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "
-        "next batch. With --save the weights are then saved, and the command that resumes the run "
+        "next batch; with train.accumulate and --save or --checkpoint, after the current update of "
+        "the weights. With --save the weights are then saved, and the command that resumes the run "
         "is printed; with --json the finished epochs are in the file. A second Ctrl-C stops it at "
         "once.\n\n"
         "--log writes a folder that other programs read while the run is alive: one JSON object "
@@ -640,8 +647,9 @@ const leat_command leat_command_train = {
         "not taken is listed. --restore and --resume have other weights.\n\n"
         "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
         "position in the data, but without the optimizer's state; its updates, from which dropout "
-        "and "
-        "Adam count, begin at 0.",
+        "and Adam count, begin at 0. What evaluations decided begins anew, too (the rate that "
+        "the schedule `plateau` lowered, the patience of train.stop), as do averages "
+        "(train.average). --resume goes on with all of it.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

@@ -213,16 +213,16 @@ int leat_files_check(const char *path, const leat_output_kind *kind, leat_error 
                      kind->what);
 }
 
-int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err)
+int leat_files_stream(const char *path, FILE **out, leat_error *err)
 {
     char *name = NULL;
     leat_format_error why;
     *out = NULL;
     if (leat_link_follow(path, &name, &why) < 0)
         return leat_files_fail(err, &why);
-    const int fd = open(name, flags | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int fd = open(name, O_APPEND | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     free(name);
-    *out = fd < 0 ? NULL : fdopen(fd, flags & O_APPEND ? "a+" : "w+");
+    *out = fd < 0 ? NULL : fdopen(fd, "a+");
     if (*out)
         return LEAT_OK;
     const int error = errno;

@@ -35,10 +35,9 @@ int leat_files_check(const char *path, const leat_output_kind *kind, leat_error 
 bool leat_files_same(const char *a, const char *b);
 
 /* Opens a file that grows while a command runs, such as a log. Links are followed as formats/link.h says.
- * flags    for open(): O_TRUNC, or O_APPEND
- * out      for reading and writing; fclose() it
+ * out      for reading, and writing at its end; fclose() it
  * returns  LEAT_OK, LEAT_E_IO with the path, LEAT_E_NOMEM */
-int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err);
+int leat_files_stream(const char *path, FILE **out, leat_error *err);
 /* Ends a half line of a process that was killed or had a full disk, so that the next line is whole. */
 void leat_files_end_line(FILE *file);
 

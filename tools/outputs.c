@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "outputs.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli.h"
 #include "files.h"
+#include "formats/link.h"
 
 static const leat_option *find_row(const leat_call *call, const char *name)
 {
@@ -49,6 +51,25 @@ static const struct {
              { "checkpoint", ".lock" },
              { "checkpoint", LEAT_CHECKPOINT_BEST } };
 
+bool leat_outputs_is_step(const char *name)
+{
+    return !fnmatch("step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors", name, 0);
+}
+
+/* Whether a path leads to a name of a checkpoint in this folder. */
+static bool is_step_of(const char *folder, const char *path)
+{
+    leat_format_error why;
+    char *end = NULL;
+    leat_link_follow(path, &end, &why); /* a link that is not followed stands for itself */
+    const char *const name = leat_files_base_name(end ? end : path);
+    char *const own = leat_files_text("%s/%s", folder, name);
+    const bool is = leat_outputs_is_step(name) && own && leat_files_same(path, own);
+    free(own);
+    free(end);
+    return is;
+}
+
 /* The option whose folder keeps this file; NULL: none. config: NULL: not read yet. */
 static const char *keeper_of(const leat_call *call, const leat_config *config, const char *path)
 {
@@ -60,7 +81,9 @@ static const char *keeper_of(const leat_call *call, const leat_config *config, c
             leat_config_get(config, "train.checkpoint.dir", dir, sizeof dir, NULL) == LEAT_OK)
             folder = dir;
         char *const file = folder ? leat_files_text("%s/%s", folder, kept[i].file) : NULL;
-        const bool same = file && leat_files_same(path, file);
+        const bool same =
+            file && (leat_files_same(path, file) ||
+                     (!strcmp(kept[i].option, "checkpoint") && is_step_of(folder, path)));
         free(file);
         if (same)
             return kept[i].option;

@@ -11,4 +11,7 @@ int leat_outputs_differ(const leat_call *call, leat_error *err);
 /* The same for files that the config names: caches of its pipelines, and those kept in train.checkpoint.dir. */
 int leat_outputs_spare(const leat_call *call, const leat_config *config, leat_error *err);
 
+/* True for a name as checkpoints of a folder have: "step-000000120.safetensors". */
+bool leat_outputs_is_step(const char *name);
+
 #endif

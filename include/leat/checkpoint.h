@@ -58,7 +58,8 @@ LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_stat
                                    const char *path, leat_error *err);
 
 /* The same into a folder, which is created, under the name of its step; then deletes all but the `keep`
- * newest checkpoints of the folder up to this step (0: keeps all), whosever they are. Files of later steps stay.
+ * newest checkpoints of the folder up to this step (0: keeps all), also those of another run. Files of later steps stay, as
+ * do checkpoints of another model, and files that leat did not write or that are no checkpoints.
  * `path`, unless NULL, gets the file's path. */
 LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state,
                                   const char *folder, int64_t keep, char path[LEAT_CHECKPOINT_PATH],

@@ -302,8 +302,8 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
-/* Compares the names of n classes, in the order of their labels, with those of the data that the restored weights were
- * trained on. Saved weights and checkpoints keep them, if the source of the plan knows them; other files have none.
+/* Compares the names of n classes, in the order of their labels, with those of the data that the restored weights, or
+ * those of train.weights where the last layer's were taken, were trained on. Saved weights and checkpoints keep them, if the source of the plan knows them; other files have none.
  * returns  LEAT_OK, also if there are none; LEAT_E_CONFIG with the first class that has two names */
 LEAT_API int leat_trainer_check_classes(const leat_trainer *trainer, const char *const *names,
                                         int64_t n, leat_error *err);

@@ -110,18 +110,66 @@ static int make_folder(const char *folder, leat_error *err)
     return LEAT_OK;
 }
 
-/* Those of later steps than `last`, the one just written, are damaged or of another run. They do not count. */
-static int delete_old(const char *folder, int64_t keep, int64_t last, leat_error *err)
+/* Whether a file begins as checkpoints do that leat writes: one that was cut is told, too. */
+static bool begins_as_ours(const char *path)
+{
+    static const char writer[] = "{\"__metadata__\":{\"writer\":\"leat ";
+    static const char note[] = "\",\"checkpoint\":\"";
+    char text[128] = "";
+    FILE *const file = fopen(path, "rbe");
+    if (!file)
+        return false;
+    const size_t n =
+        fseek(file, 8, SEEK_SET) == 0 ? fread(text, 1, sizeof text - 1, file) : 0; /* its length */
+    fclose(file);
+    text[n] = 0;
+    if (strncmp(text, writer, sizeof writer - 1) != 0)
+        return false;
+    const char *const version = text + sizeof writer - 1;
+    return strncmp(version + strcspn(version, "\""), note, sizeof note - 1) == 0;
+}
+
+/* Whether a file may be deleted: not of another program, and not a whole checkpoint of another model. */
+static bool is_ours(const char *path, const char *model)
+{
+    char changed[2];
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    bool ours = begins_as_ours(path);
+    if (ours && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK) {
+        const char *const saved = leat_safetensors_note_of(file, "model");
+        ours = !saved ||
+               leat_checkpoint_compare(saved, model, path, changed, sizeof changed, NULL) >= 0;
+    }
+    leat_safetensors_close(&file);
+    return ours;
+}
+
+static int delete_one(const char *folder, int64_t step, const char *model, int64_t *keep,
+                      leat_error *err)
 {
     char path[LEAT_CHECKPOINT_PATH];
+    const int rc = path_of(folder, step, path, err);
+    if (rc < 0 || !is_ours(path, model) || (*keep)-- > 0 || unlink(path) == 0 || errno == ENOENT)
+        return rc;
+    return leat_fail(err, LEAT_E_IO, "%s: cannot delete it: %s", path, strerror(errno));
+}
+
+/* Those of later steps than `last`, the one just written, are damaged or of another run. They do not count. */
+static int delete_old(const leat_trainer *trainer, const char *folder, int64_t keep, int64_t last,
+                      leat_error *err)
+{
     listing list;
+    if (keep == 0)
+        return LEAT_OK;
     int rc = list_folder(folder, &list, err);
-    while (list.n && list.steps[list.n - 1] > last)
-        list.n--;
-    for (size_t i = 0; rc == LEAT_OK && keep > 0 && i + (size_t)keep < list.n; i++)
-        if ((rc = path_of(folder, list.steps[i], path, err)) == LEAT_OK && unlink(path) < 0 &&
-            errno != ENOENT)
-            rc = leat_fail(err, LEAT_E_IO, "%s: cannot delete it: %s", path, strerror(errno));
+    char *const model = leat_checkpoint_describe(trainer);
+    if (rc == LEAT_OK && !model)
+        rc = leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    for (size_t i = list.n; i-- > 0 && rc == LEAT_OK;)
+        if (list.steps[i] <= last)
+            rc = delete_one(folder, list.steps[i], model, &keep, err);
+    free(model);
     free(list.steps);
     return rc;
 }
@@ -138,7 +186,7 @@ int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, 
     if (rc < 0 || (rc = path_of(folder, state->next_batch, to, err)) < 0 ||
         (rc = leat_checkpoint_write(trainer, state, to, err)) < 0)
         return rc;
-    return delete_old(folder, keep, state->next_batch, err);
+    return delete_old(trainer, folder, keep, state->next_batch, err);
 }
 
 /* --- resuming -------------------------------------------------------------------------------- */

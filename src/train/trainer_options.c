@@ -109,8 +109,10 @@ static const leat_option checkpoint_table[] = {
                     "also save every N steps, besides each epoch and the end; 0: off"),
     LEAT_OPTION_F64(leat_checkpoint_options, every_minutes, "0", 0, 1e6,
                     "also save every N minutes; 0: off"),
-    LEAT_OPTION_I64(leat_checkpoint_options, keep, "3", 0, 1e9,
-                    "number of newest checkpoints to keep; older ones are deleted; 0: all"),
+    LEAT_OPTION_I64(
+        leat_checkpoint_options, keep, "3", 0, 1e9,
+        "number of newest checkpoints to keep; older ones of the same model are deleted; "
+        "0: all"),
     LEAT_OPTION_ENUM(leat_checkpoint_options, best, "none", bests,
                      "also keep the weights of the best evaluation, by this metric, in "
                      "best.safetensors of the folder"),

@@ -229,6 +229,39 @@ TEST(a_signal_between_updates_loses_no_decision)
 }
 
 /* Without its checkpoints they are no less the weights of another run. */
+/* Weights alone have no decisions and no averages: the command that goes on from them says so. */
+TEST(what_begins_anew_is_said)
+{
+    static const struct {
+        const char *set, *lost;
+    } cases[] = {
+        { "schedule=plateau", "the learning rate that `plateau` lowered" },
+        { "schedule={plateau: {patience: 2}}", "the learning rate that `plateau` lowered" },
+        { "stop={patience: 1000000}", "the patience of train.stop" },
+        { "average=ema", "the average `ema`" },
+        { "average={lookahead: {every: 2}}", "the average `lookahead`" },
+        { "schedule=constant", NULL },
+    };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int keeps = 0; keeps < 2; keeps++) {
+            char wanted[200];
+            expect_success(shell("rm -rf x.st c; env --default-signal=INT $L train x.yaml -q "
+                                 "--epochs 1000000 --set 'train.%s' --save x.st %s >x.out & p=$!; "
+                                 "until test -e x.st; do sleep 0.02; kill -0 $p || exit 1; done; "
+                                 "kill -INT $p; wait $p; test $? = 130",
+                                 cases[i].set, keeps ? "--checkpoint c" : ""));
+            expect_in(err, "\nto resume: leat train x.yaml ");
+            snprintf(wanted, sizeof wanted,
+                     "\nwhat begins anew then: %s; a run with --checkpoint keeps it (--resume)\n",
+                     cases[i].lost ? cases[i].lost : "");
+            if (keeps || !cases[i].lost)
+                assert_null(strstr(err, "anew"));
+            else
+                expect_in(err, wanted);
+        }
+}
+
 TEST(best_weights_of_another_run_stay)
 {
     make_pipeline();

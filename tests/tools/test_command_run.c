@@ -124,6 +124,21 @@ TEST(bad_records_are_listed)
                          "&& rm -r list"));
 }
 
+/* Each would empty the list of the other, and both would write into one line. */
+TEST(a_list_of_bad_records_is_of_one_run)
+{
+    static const char *const commands[] = { "bench x.yaml --epochs 1", "train x.yaml --epochs 1",
+                                            "train x.yaml --start-batch 1 --epochs 1" };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_success(shell("echo '{\"code\":\"LEAT_E_DATA\"}' >x.bad; cp x.bad saved"));
+        expect_failure(shell("flock x.bad $L %s -q --errors x.bad", commands[i]), 1,
+                       "--errors: x.bad: another run writes to this file now");
+        expect_success(shell("cmp x.bad saved && $L %s -q --errors x.bad", commands[i]));
+    }
+    expect_success(shell("rm x.bad saved"));
+}
+
 TEST(outputs_are_checked_before_the_work)
 {
     static const struct {

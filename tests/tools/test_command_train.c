@@ -264,6 +264,32 @@ TEST(a_stopped_run_says_how_to_go_on)
     }
 }
 
+/* The weights have all batches before the place where it goes on, which the file notes: it stops between two updates. */
+TEST(a_stopped_run_goes_on_behind_its_last_update)
+{
+    make_pipeline();
+    for (int i = 0; i < 2; i++) {
+        expect_success(
+            shell("rm -f x.st x.json; env --default-signal=INT $L train x.yaml -q "
+                  "--epochs 1000000 --set train.accumulate=50 --set "
+                  "eval.pipeline.batch.size=120 --save x.st --json x.json >x.out & p=$!; "
+                  "until test -e x.st; do sleep 0.02; kill -0 $p || exit 1; done; kill -INT "
+                  "$p; wait $p; test $? = 130 && cat x.json"));
+        json_t *json = parse_out();
+        const json_t *stopped = json_object_get(json, "stopped");
+        const int64_t epoch = number(stopped, "epoch"), batch = number(stopped, "batch");
+        char place[80];
+        assert_int_equal((epoch * 15 + batch) % 50, 0);
+        snprintf(place, sizeof place, "--restore x.st --start-batch %lld --start-epoch %lld",
+                 (long long)batch, (long long)epoch);
+        expect_in(json_string_value(json_object_get(stopped, "go_on")), place);
+        expect_success(
+            shell("grep -a '\"batches\":\"%lld\"' x.st >note", (long long)(epoch * 15 + batch)));
+        json_decref(json);
+    }
+    expect_success(shell("rm note"));
+}
+
 /* With checkpoints a run stops between two updates only. Here an epoch is one update, so that a signal in the
  * epoch is found by its evaluation, which would take seconds. */
 TEST(a_signal_stops_an_evaluation)

@@ -152,7 +152,9 @@ TEST(files_of_a_folder_are_no_outputs)
                                            { "--log", "./lg", "lg//batch.png" },
                                            { "--log", "lg", "lg.link" },
                                            { "--checkpoint", "c/d", "c/d/.lock" },
-                                           { "--checkpoint", "c/d/", "c/d/best.safetensors" } };
+                                           { "--checkpoint", "c/d/", "c/d/best.safetensors" },
+                                           { "--checkpoint", "c",
+                                             "c/step-000000002.safetensors" } };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
             expect_failure(shell("ln -sfn lg/log.jsonl lg.link; $L train x.yaml --steps 2 -q "

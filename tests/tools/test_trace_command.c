@@ -89,7 +89,8 @@ TEST(a_trace_does_not_replace_what_the_run_wrote)
     assert_int_equal(shell("$L train x.yaml -q --log new --trace new/log.jsonl"), 2);
     assert_non_null(strstr(err, "--trace: new/log.jsonl is a file that --log keeps in its folder"));
     assert_int_equal(shell("$L train x.yaml -q --checkpoint kept --trace %s", last), 2);
-    assert_non_null(strstr(err, "trace: kept/step-000000020.safetensors: exists and is not a"));
+    assert_non_null(
+        strstr(err, "kept/step-000000020.safetensors is a file that --checkpoint keeps"));
     expect("$L train x.yaml -q --checkpoint kept --resume && rm -r kept");
 }
 

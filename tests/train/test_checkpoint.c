@@ -104,6 +104,43 @@ TEST(keeps_the_newest)
     assert_true(same_file(in_folder("a.st"), in_folder("b.st")));
 }
 
+/* Of whatever has the name of a checkpoint, those of the run's own model are deleted and counted, also where they were cut.
+ * Uses the files of keeps_the_newest. */
+TEST(deletes_only_checkpoints_of_its_model)
+{
+    static const char *const kept[] = { "empty", "text", "weights", "tensors", "other" };
+    static const char foreign[] = "{\"__metadata__\":{\"checkpoint\":\"2\"}}";
+    const run r = { .threads = 1, .every = 10, .keep = 2, .folder = in_folder("mixed") };
+    const leat_loader_state at = { 0 };
+    size_t size;
+    double loss;
+    session s;
+    char header[8 + sizeof foreign] = { sizeof foreign - 1 };
+    put_text("mixed/step-000000001.safetensors", "");
+    put_text("mixed/step-000000002.safetensors", "x");
+    uint8_t *bytes = read_whole(in_folder("a.st"), &size);
+    put_file("mixed/step-000000003.safetensors", bytes, size);
+    free(bytes);
+    memcpy(header + 8, foreign, sizeof foreign);
+    put_file("mixed/step-000000004.safetensors", header, 7 + sizeof foreign);
+    open_trainer(&s, &r, "[flatten, dense: 5]");
+    assert_int_equal(leat_checkpoint_write(s.f.trainer, &at,
+                                           in_folder("mixed/step-000000005.safetensors"), &s.f.err),
+                     LEAT_OK);
+    close_session(&s);
+    bytes = read_whole(step_path(20), &size);
+    put_file("mixed/step-000000006.safetensors", bytes, 1000);
+    put_file("mixed/step-000000019.safetensors", bytes, 1000);
+    free(bytes);
+    checkpoint_train(&r, in_folder("b.st"), &loss, NULL);
+    for (int step = 1; step <= 30; step++) {
+        char name[64];
+        snprintf(name, sizeof name, "mixed/step-%09d.safetensors", step);
+        if ((access(in_folder(name), F_OK) == 0) != (step <= 5 || step == 20 || step == 30))
+            fail_msg("%s (%s)", name, step <= 5 ? kept[step - 1] : "of the run");
+    }
+}
+
 /* Cut at every 7th byte and near the ends of its parts: refused with the byte, and the one before is
  * used. Uses the checkpoints of keeps_the_newest. */
 TEST(a_cut_checkpoint_is_passed_over)

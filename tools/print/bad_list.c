@@ -2,14 +2,27 @@
 #include "bad_list.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "files.h"
 #include "formats/figure.h"
 #include "terminal.h"
 
 #define SHOWN 3 /* messages at the end of a run */
+
+/* One run at a time writes to a file: it keeps it locked, and empties it only then. */
+static int take_file(leat_bad_list *list, bool goes_on, leat_error *err)
+{
+    const int fd = fileno(list->file);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return leat_fail(err, LEAT_E_BUSY, "%s: another run writes to this file now", list->path);
+    if (!goes_on && ftruncate(fd, 0) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", list->path, strerror(errno));
+    leat_files_end_line(list->file);
+    return LEAT_OK;
+}
 
 int leat_bad_list_open(leat_bad_list *list, const char *path, bool goes_on, leat_error *err)
 {
@@ -19,9 +32,11 @@ int leat_bad_list_open(leat_bad_list *list, const char *path, bool goes_on, leat
         return LEAT_OK;
     int rc = leat_files_check(path, &errors, err);
     if (rc == LEAT_OK)
-        rc = leat_files_stream(path, goes_on ? O_APPEND : O_TRUNC, &list->file, err);
-    if (rc == LEAT_OK)
-        leat_files_end_line(list->file);
+        rc = leat_files_stream(path, &list->file, err);
+    if (rc == LEAT_OK && (rc = take_file(list, goes_on, err)) < 0) {
+        fclose(list->file);
+        list->file = NULL;
+    }
     return rc < 0 ? leat_fail_in(err, rc, "--errors: ") : rc;
 }
 

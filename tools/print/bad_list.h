@@ -20,7 +20,8 @@ typedef struct leat_bad_list {
     int error; /* errno of the first line that could not be written; 0: none */
 } leat_bad_list;
 
-/* path NULL: no file. goes_on: appends to the list of the run that this one continues. Returns LEAT_OK or LEAT_E_IO. */
+/* path NULL: no file. goes_on: appends to the list of the run that this one continues. Returns LEAT_OK,
+ * LEAT_E_IO; LEAT_E_BUSY: another run writes to the file. */
 int leat_bad_list_open(leat_bad_list *list, const char *path, bool goes_on, leat_error *err);
 /* Writes the bad rows of a batch. Call it before the batch is released or passed to a trainer. */
 void leat_bad_list_take(leat_bad_list *list, leat_batch *batch);

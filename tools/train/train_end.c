@@ -184,8 +184,8 @@ static char *go_on(const leat_train_run *t, const leat_call *call)
     static const char *const changed[] = { "restore", "start_epoch", "start_batch",
                                            "steps",   "resume",      NULL };
     const bool whole = *t->keep.path;
-    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_steps;
-    const int64_t done = whole ? t->keep.saved_steps : t->saved_steps;
+    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_update;
+    const int64_t done = whole ? t->keep.saved_steps : t->saved_update;
     char epoch[24], batch[24], steps[24];
     const char *more[9] = { "--restore", t->save, "--start-batch", batch };
     int n = 4;
@@ -210,6 +210,45 @@ static char *go_on(const leat_train_run *t, const leat_call *call)
     return leat_cli_again(call, changed, more);
 }
 
+static bool is_set(const leat_config *config, const char *path)
+{
+    char text[64];
+    return leat_config_get(config, path, text, sizeof text, NULL) == LEAT_OK && *text &&
+           strcmp(text, "null") != 0;
+}
+
+/* `schedule: plateau` or `schedule: {plateau: …}` */
+static bool is_kind(const leat_config *config, const char *path, const char *kind)
+{
+    char text[64], key[64];
+    snprintf(key, sizeof key, "%s.%s", path, kind);
+    return leat_config_get(config, key, text, sizeof text, NULL) == LEAT_OK ||
+           (leat_config_get(config, path, text, sizeof text, NULL) == LEAT_OK &&
+            !strcmp(text, kind));
+}
+
+/* What a file of weights does not have, if the config uses it. */
+static void print_anew(const leat_config *config)
+{
+    const struct {
+        bool on;
+        const char *what;
+    } lost[] = {
+        { is_kind(config, "train.schedule", "plateau"),
+          "the learning rate that `plateau` lowered" },
+        { is_set(config, "train.stop"), "the patience of train.stop" },
+        { is_kind(config, "train.average", "ema"), "the average `ema`" },
+        { is_kind(config, "train.average", "lookahead"), "the average `lookahead`" },
+    };
+    char text[200] = "";
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        if (lost[i].on)
+            leat_files_append(text, sizeof text, "%s%s", *text ? ", " : "", lost[i].what);
+    if (*text)
+        fprintf(stderr, "what begins anew then: %s; a run with --checkpoint keeps it (--resume)\n",
+                text);
+}
+
 static void print_place(const leat_train_run *t)
 {
     const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->steps;
@@ -226,7 +265,8 @@ static void print_place(const leat_train_run *t)
             t->steps == 1 ? "" : "s");
 }
 
-void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
+void leat_train_stop_print(const leat_train_run *t, const leat_config *config,
+                           const leat_call *call)
 {
     char *const command = go_on(t, call);
     print_place(t);
@@ -247,6 +287,8 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
         fprintf(stderr, "nothing was saved: use --checkpoint DIR or --save FILE\n");
     if (command)
         fprintf(stderr, "to resume: %s\n", command);
+    if (command && !*t->keep.path)
+        print_anew(config);
     free(command);
 }
 

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +153,7 @@ static int open_lines(leat_train_log *log, const char *folder, const json_t *run
     if (rc == LEAT_OK)
         rc = check_picture(log, err);
     if (rc == LEAT_OK)
-        rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
+        rc = leat_files_stream(log->path, &log->lines, err);
     const bool is_locked = rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) == 0;
     if (rc == LEAT_OK && !is_locked && errno == EWOULDBLOCK)
         rc = leat_fail(err, LEAT_E_BUSY, "%s: another run logs to this folder now", folder);

@@ -4,11 +4,13 @@
  * file. */
 #include "train_run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
+#include "setup.h"
 
 /* "32 x 32 x 64" */
 static const char *shape_text(const leat_shape *shape, char text[64])
@@ -240,6 +242,39 @@ void leat_train_weights_print(const leat_trainer *trainer)
     }
     if (others)
         puts("  (type and shape in the file, and in the model)");
+}
+
+/* The file of train.weights, as the config has it. */
+static const char *file_of(const leat_config *config, char path[LEAT_CHECKPOINT_PATH])
+{
+    *path = 0;
+    if (leat_config_get(config, "train.weights.file", path, LEAT_CHECKPOINT_PATH, NULL) < 0)
+        leat_config_get(config, "train.weights", path, LEAT_CHECKPOINT_PATH, NULL);
+    return path;
+}
+
+int leat_train_weights_classes(const leat_train_run *t, const leat_config *config,
+                               const char *restore, leat_error *err)
+{
+    char target[LEAT_OPTION_STRING_MAX], path[LEAT_CHECKPOINT_PATH];
+    leat_error why;
+    leat_setup_target(config, target);
+    const int64_t n = leat_plan_n_classes(t->plan, target);
+    const char **const names = n > 0 ? calloc((size_t)n, sizeof *names) : NULL;
+    int64_t known = 0;
+    if (n <= 0)
+        return LEAT_OK;
+    if (!names)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    while (known < n && (names[known] = leat_plan_class(t->plan, (int32_t)known)))
+        known++;
+    const int rc = leat_trainer_check_classes(t->trainer, names, known, &why);
+    if (rc == LEAT_E_CONFIG)
+        fprintf(stderr, "leat train: %s: %s; the run goes on, as the model may learn others\n",
+                leat_terminal_name(restore ? restore : file_of(config, path)),
+                leat_terminal_name(why.message));
+    free(names);
+    return rc == LEAT_E_NOMEM ? leat_fail_as(err, &why) : LEAT_OK;
 }
 
 json_t *leat_train_weights_json(const leat_trainer *trainer)

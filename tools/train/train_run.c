@@ -46,10 +46,11 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->has_meter |= e->has_meter;
 }
 
-/* With checkpoints a run ends only between two updates of the weights. */
+/* A run that keeps its weights ends only between two updates of them, so that it can go on there. */
 static bool may_stop(const leat_train_run *t)
 {
-    return !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
+    const bool keeps = t->saves || leat_trainer_get_info(t->trainer)->checkpoint_dir;
+    return !keeps || leat_checkpoint_ready(t->trainer);
 }
 
 static int is_caught(void *user)
@@ -67,8 +68,8 @@ static int explain_eval(const leat_train_run *t, int rc, leat_error *err)
     return leat_fail_in(err, rc, "eval: ");
 }
 
-/* A signal ends the evaluation at the next batch; saving after the epoch is still done. Not where steps must follow before a
- * checkpoint: a run that goes on behind them would not make up for the evaluation. */
+/* A signal ends the evaluation at the next batch; saving after the epoch is still done. Not where steps must follow before the
+ * weights can be kept: a run that goes on behind them would not make up for the evaluation. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -233,8 +234,10 @@ static int save(leat_train_run *t, leat_error *err)
     const int rc = leat_trainer_save(t->trainer, t->save, err);
     t->saved |= rc == LEAT_OK;
     t->unsaved = rc < 0;
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
         t->saved_steps = t->steps;
+        t->saved_update = t->keep.ready_steps;
+    }
     return rc;
 }
 

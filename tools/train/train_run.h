@@ -174,6 +174,7 @@ struct leat_train_run {
     bool owes_evaluation;       /* of the epoch before that batch */
     bool finished;              /* before: no step is left to make */
     const char *save;           /* NULL: no weights are written */
+    bool saves;                 /* --save was given, also of ranks that do not write */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
     leat_train_checkpoint keep;
@@ -200,7 +201,8 @@ struct leat_train_run {
     leat_speed_start start;       /* `creation` is set before */
     leat_ceiling ceiling;         /* of the device; measured after the run, if there is a meter */
     leat_loader_stats_info stats; /* at the end of the last step or evaluation */
-    int64_t saved_steps;          /* steps of this run that the saved weights include */
+    int64_t saved_steps;          /* steps of this run when the weights were saved */
+    int64_t saved_update;         /* those up to their last update */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
@@ -263,15 +265,21 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
 json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
                             double seconds);
 
-/* --- when a signal stopped it: the position, what was saved, and the command that resumes --- */
+/* --- when a signal stopped it: the position, what was saved, the command that resumes, and what it does not
+ * keep --- */
 
 /* On standard error. */
-void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
+void leat_train_stop_print(const leat_train_run *t, const leat_config *config,
+                           const leat_call *call);
 
-/* --- what `leat train` says of train.weights --- */
+/* --- what `leat train` says of weights that it begins with --- */
 
-/* A line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
+/* Of train.weights: a line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
 void leat_train_weights_print(const leat_trainer *trainer);
+/* Says on standard error if the weights of a file, which the run begins with, were trained on other classes, or in another
+ * order, than the run's data have. restore: the file; NULL: train.weights has it. Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_train_weights_classes(const leat_train_run *t, const leat_config *config,
+                               const char *restore, leat_error *err);
 /* Of the JSON of a run; null, if nothing was loaded. */
 json_t *leat_train_weights_json(const leat_trainer *trainer);
 

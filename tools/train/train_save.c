@@ -3,26 +3,25 @@
  * train_save.c: what --save of `leat train` must not replace. */
 #include "train_run.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
 #include "formats/link.h"
 #include "formats/safetensors.h"
+#include "outputs.h"
 
 /* All paths below are without a link at their end: what a link leads to is replaced.
  *
  * A checkpoint of any run, or a name that one has: --resume would go on with it, and `keep` delete it. */
 static bool is_checkpoint(const char *path)
 {
-    static const char of_step[] = "step-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*.safetensors";
     const char *const name = leat_files_base_name(path);
     char *const folder = leat_files_text("%.*s.", (int)(name - path), path);
     leat_safetensors *file = NULL;
     leat_format_error why;
     int64_t step = -1;
-    bool is = !fnmatch(of_step, name, 0);
+    bool is = leat_outputs_is_step(name);
     if (!strcmp(name, LEAT_CHECKPOINT_BEST) && folder)
         is |= leat_checkpoint_newest(folder, &step, NULL) == LEAT_OK && step >= 0;
     if (!is && leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK)

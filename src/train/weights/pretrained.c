@@ -233,6 +233,23 @@ static void keep_from_whitening(leat_trainer *trainer, const leat_param_file *to
     trainer->whiten = trainer->whiten && leat_whiten_wanted(&trainer->model);
 }
 
+/* Whether the model's outputs are those of the file: its last layer that has parameters was taken. */
+static bool is_head_taken(const leat_param_file *to)
+{
+    bool taken = to->n > 0;
+    for (size_t i = to->n; taken && i-- > 0 && to->rows[i].layer == to->rows[to->n - 1].layer;)
+        taken = to->tensors[i].data != NULL;
+    return taken;
+}
+
+static int take_classes(leat_trainer *trainer, const matching *m, leat_error *err)
+{
+    free(trainer->restored_classes);
+    trainer->restored_classes = NULL;
+    return is_head_taken(m->to) ? leat_weight_file_classes(m->w, &trainer->restored_classes, err)
+                                : LEAT_OK;
+}
+
 static int compare_file(leat_trainer *trainer, bool load, leat_error *err)
 {
     leat_pretrained *p = &trainer->pretrained;
@@ -250,6 +267,7 @@ static int compare_file(leat_trainer *trainer, bool load, leat_error *err)
     if (rc == LEAT_OK && load && (rc = leat_weight_file_write(&w, &to, trainer, err)) == LEAT_OK) {
         p->waits = false;
         keep_from_whitening(trainer, &to);
+        rc = take_classes(trainer, &m, err);
     }
     leat_param_file_close(&to);
     leat_weight_file_close(&w);

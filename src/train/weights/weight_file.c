@@ -50,6 +50,17 @@ void leat_weight_file_close(leat_weight_file *w)
     leat_safetensors_close(&w->file);
 }
 
+int leat_weight_file_classes(const leat_weight_file *w, char **out, leat_error *err)
+{
+    const char *const note =
+        leat_torch_is(w->file)
+            ? NULL
+            : leat_safetensors_note_of(w->file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES]);
+    return note && !(*out = strdup(note))
+               ? leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes")
+               : LEAT_OK;
+}
+
 bool leat_weight_file_is_weight(const char *name)
 {
     return !leat_param_file_is_extra(name) && !leat_torch_is_counter(name);

@@ -29,6 +29,9 @@ int leat_weight_file_open(leat_weight_file *out, const char *path, leat_weight_l
                           leat_error *err);
 void leat_weight_file_close(leat_weight_file *w);
 
+/* A copy of the note on classes; NULL: there is none, or the file is of another program. Owned by the caller. Returns LEAT_OK,
+ * LEAT_E_NOMEM */
+int leat_weight_file_classes(const leat_weight_file *w, char **out, leat_error *err);
 /* True for tensors that are weights: not a checkpoint's other values, and not PyTorch's counters. */
 bool leat_weight_file_is_weight(const char *name);
 /* Tensor i of `to` as it is in the file; NULL: the file lacks it. Where a checkpoint is of a run with an exponential

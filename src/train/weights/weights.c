@@ -86,18 +86,6 @@ static int take_all(const leat_weight_file *w, const leat_model *model, leat_par
                                   w->path, n, to->n);
 }
 
-/* *out: NULL if the file has none, or is of another program. Free it. */
-static int copy_classes(const leat_weight_file *w, char **out, leat_error *err)
-{
-    const char *const note =
-        leat_torch_is(w->file)
-            ? NULL
-            : leat_safetensors_note_of(w->file, leat_weight_file_notes[LEAT_WEIGHT_NOTE_CLASSES]);
-    return note && !(*out = strdup(note))
-               ? leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes")
-               : LEAT_OK;
-}
-
 /* Everything is checked before the first parameter changes. */
 int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err)
 {
@@ -115,7 +103,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
             LEAT_OK &&
         (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK &&
         (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK &&
-        (rc = copy_classes(&w, &classes, err)) == LEAT_OK)
+        (rc = leat_weight_file_classes(&w, &classes, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);
     if (rc == LEAT_OK) {
         free(trainer->restored_classes);
