@@ -38,7 +38,10 @@ class _Facts:
     """What can be known of a loader without running it."""
 
     def __init__(self, loader):
+        from . import _Mapped
+
         self.kind, self.workers, self.depth, self.overlaps, self.burst = "other", -1, None, None, 1
+        self.maps = isinstance(loader, _Mapped)  # in the loop's thread, whatever is made ahead
         torch_data = _sys.modules.get("torch.utils.data")
         if torch_data and isinstance(loader, torch_data.DataLoader):
             self.kind = "DataLoader"
@@ -50,7 +53,8 @@ class _Facts:
             self.kind = "leat"
             stats = loader.stats()
             self.workers = stats["threads"]
-            self.overlaps = stats["threads"] > 0 and stats["prefetch"] > 0
+            self.ahead = stats["threads"] > 0 and stats["prefetch"] > 0
+            self.overlaps = None if self.ahead and self.maps else self.ahead
             self.depth = stats["prefetch"] + 2 * stats["threads"]
 
 
@@ -371,6 +375,14 @@ def _suggest_fewer(d, out):
         out.append(Change(f"DataLoader(num_workers={n})", "workers leave the step its cores", None, {"num_workers": n}))
 
 
+def _while_a_step_runs(facts):
+    if facts.kind == "leat" and not facts.ahead:
+        return "end the pipeline with prefetch(2)", "now each batch is made after a step"
+    if facts.maps:
+        return "make an op of the pipeline of what map() does, or do it in another thread", "now it is done after each step"
+    return "make batches in another thread or process while a step runs", "now each batch is made after a step"
+
+
 def _suggest(d):
     r, out = d.result, []
     waits = r["verdict"] in ("input-bound", "shared-cores") or r["also"] == "input-bound"
@@ -389,9 +401,8 @@ def _suggest(d):
         change.gain = start / (1 - start) * max(0.0, 1 - d.part_ms("loader") / d.start_ms)
         out.append(change)
     if waits and d.facts.kind != "DataLoader" and not d.facts.overlaps:
-        ms = _leat.predict(d.observed, 1) * 1e-6
-        out.append(Change("make batches in another thread or process while a step runs",
-                          "now each batch is made after a step", ms))
+        ms = _leat.predict(d.observed, max(1, d.facts.workers)) * 1e-6
+        out.append(Change(*_while_a_step_runs(d.facts), ms))
     if d.facts.overlaps and r["verdict"] == "input-bound":
         step = d.part_ms("step")
         times = d.part_ms("loader") / step if step else 0
@@ -592,6 +603,7 @@ class _Doctor:
             self.take_first_pass()
         if self.facts.overlaps is None:
             self.facts.overlaps = _overlaps(self.passes, 0.1 * self.seconds_given)
+            self.facts.workers = self.facts.workers if self.facts.overlaps else -1
         if self.facts.depth is None:
             self.facts.depth = 8 if self.facts.overlaps else 0
 

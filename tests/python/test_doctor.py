@@ -401,6 +401,19 @@ class Doctor(Still):
         leat.doctor(loader, sleeps(1), seconds=2, device="cpu")
         self.assertEqual([b.number for b in loader], list(range(1, 8)))
 
+    def test_work_in_the_loops_thread(self):
+        """What map() does is not made ahead, whatever else is."""
+        ahead = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2)
+        d = leat.doctor(ahead.loader("numpy").map(lambda b: (clock.sleep(0.05), b["x"])[1]), sleeps(50), seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "not-overlapped", "high"), str(d))
+        self.assertIn("map()", d.changes[0].text)
+        self.assertAlmostEqual(d.changes[0].gain, 1, delta=0.1)
+
+    def test_leats_own_loader_that_is_not_ahead(self):
+        facts = _doctor._Facts(leat.from_arrays({"x": np.arange(64)}).batch(8).prefetch(0).loader("numpy"))
+        self.assertIs(facts.overlaps, False)
+        self.assertIn("prefetch(2)", _doctor._while_a_step_runs(facts)[0])
+
     def test_leats_own_loader(self):
         loader = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")
         d = self.check(loader, sleeps(5), "compute-bound", "", 5)
