@@ -18,7 +18,7 @@ import warnings as _warnings
 
 from . import _leat
 from ._samples import Samples as _Samples, size_of as _size_of
-from ._watch import _ms, cuda as _cuda
+from ._watch import _ms, cuda as _cuda, watch as _watch
 
 _ROUNDS = 6
 _LEAST_ROUNDS = 4  # of slow steps
@@ -261,10 +261,12 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         run.steps += 1
 
 
-def _run_step(step, turns):
+def _run_step(step, turns, limit):
     run = _Run()
     result = None
     for _, batch in turns:
+        if _time.perf_counter() > limit:
+            raise _OutOfTime
         result = step(batch)
     _wait_for(result)
     run.steps, run.rows = len(turns), sum(rows for rows, _ in turns)
@@ -645,7 +647,9 @@ class _Doctor:
             loader = _run_loader(self.passes, budget, depth, self.kept.see)
             whole = _run_loop(self.passes, self.step, n, settle, budget)
             wholes = [r[0] for r in self.rounds] + [whole]
-            step = _run_step(self.step, self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes)))
+            turns = self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes))
+            is_slow = whole[0] - whole[1] > _SLOW_S * 1e9 * whole[2]  # else what is begun ends soon
+            step = _run_step(self.step, turns, self.passes.limit if is_slow else _math.inf)
             self.rounds.append((whole, loader, step))
             n, n_step = _steps_for(budget, whole), _steps_for(budget, step)
             took = _time.perf_counter() - at
@@ -712,7 +716,7 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
     """What limits the loop `for batch in loader: step(batch)`, and what to change. Returns a Diagnosis.
 
     loader    any iterable that can be iterated again: PyTorch's DataLoader, leat.Loader, a tf.data.Dataset, …
-              A leat.Loader goes on afterwards where it was.
+              A leat.Loader goes on afterwards as it would have without this.
     step      one training step with a batch. It is called some hundred times, also many times with one and the same batch,
               so it changes the model: use one that you can throw away. What it returns is waited for if JAX made it.
     seconds   how long this may take, within a third, but for one start of the loader
@@ -725,11 +729,13 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
         raise ValueError(f"device={device!r}: it is 'cpu', 'cuda' or None")
     if not 0 < seconds < 1e6:
         raise ValueError(f"seconds={seconds!r}: more than 0")
+    while isinstance(loader, _watch):
+        loader = loader._loader
     d = _Doctor(loader, step, float(seconds), device, progress)
-    state = loader.state_dict() if d.facts.kind == "leat" else None
+    state = loader._core.state() if d.facts.kind == "leat" else None
     try:
         d.measure()
     finally:
         if state is not None:
-            loader.load_state_dict(state)
+            loader._apart(loader._core.resume, state)
     return Diagnosis(d)

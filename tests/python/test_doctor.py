@@ -395,11 +395,24 @@ class Doctor(Still):
             self.assertAlmostEqual(d.batch, mean, delta=0.1)
             self.assertAlmostEqual(d.figures["samples_per_s"], 1e3 * d.batch / d.measured_step_ms, delta=d.batch)
 
-    def test_leats_own_loader_goes_on_where_it_was(self):
-        loader = leat.from_arrays({"x": np.arange(64)}).batch(8).loader("numpy")
-        next(iter(loader))
-        leat.doctor(loader, sleeps(1), seconds=2, device="cpu")
-        self.assertEqual([b.number for b in loader], list(range(1, 8)))
+    def test_leats_own_loader_goes_on_as_without_it(self):
+        def loop(n, how):
+            loader = leat.from_arrays({"x": np.arange(64)}).batch(8).loader("numpy")
+            if n:
+                next(iter(loader))
+            if n == 2:
+                loader.load_state_dict(loader.state_dict())
+            if n == 8:
+                list(loader)
+            if how:
+                leat.doctor(how(loader), sleeps(10), seconds=1, device="cpu")
+            return loader.state_dict(), [b.number for b in loader], loader.state_dict(), [b.number for b in loader]
+
+        self.assertEqual(loop(1, None)[1], list(range(8, 16)))  # a pass that was left is over
+        self.assertEqual(loop(2, None)[1], list(range(1, 8)))
+        for n in 0, 1, 2, 8:
+            for how in lambda loader: loader, leat.watch, lambda loader: loader.as_tuples("x"):
+                self.assertEqual(loop(n, how), loop(n, None))
 
     def test_work_in_the_loops_thread(self):
         """What map() does is not made ahead, whatever else is."""
@@ -515,6 +528,12 @@ class Budget(Still):
                 self.assertGreaterEqual(d.start_ms, loader.first_ms)
         for n in 1, 2, 3, 5:
             self.examine(Slow(n, 10, 2000), sleeps(5))
+
+    def test_a_step_that_takes_most_of_the_time(self):
+        for seconds in 2, 4, 6:
+            at = clock.ns
+            leat.doctor(Slow(100, 1), sleeps(1500), seconds=seconds, device="cpu")
+            self.assertLess((clock.ns - at) * 1e-9, 1.3 * seconds + 1.5)
 
     def test_slow_steps(self):
         d = self.examine(Ahead(1000, 10), sleeps(800))
