@@ -330,6 +330,39 @@ class Doctor(Still):
         self.assertGreater(d.first_pass, 3)
         self.assertIn("first pass", str(d))
 
+        class Unknown:  # where its length is not
+            def __init__(self):
+                self.own = Cached(30, 10)
+
+            def __iter__(self):
+                return iter(self.own)
+
+        self.assertGreater(leat.doctor(Unknown(), sleeps(4), seconds=6, device="cpu").first_pass, 3)
+
+    def test_starts_of_passes(self):
+        """They count, whether the loader knows its length or not."""
+
+        class Unknown:
+            def __iter__(self):
+                return iter(Slow(30, 0, first_ms=500))
+
+        class Endless(Unknown):
+            def __iter__(self):
+                return iter(Slow(10**9, 1, first_ms=500))
+
+        for loader in Slow(30, 0, first_ms=500), Unknown():
+            d = leat.doctor(loader, sleeps(4), seconds=12, device="cpu")
+            self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "start-of-pass", "high"), str(d))
+            self.assertEqual(d.also, "compute-bound")
+            self.assertAlmostEqual(d.start_share, 500 / 620, delta=0.02)
+            self.assertIn("81 % of its time", d.sentence)
+            self.assertIn("before all passes", d.changes[0].text)
+        d = leat.doctor(Slow(30, 4, first_ms=30), sleeps(4), seconds=12, device="cpu")
+        self.assertEqual((d.verdict, d.label), ("input-bound", "not-overlapped"), str(d))
+        self.assertIn("without a batch", d.sentence)
+        d = leat.doctor(Endless(), sleeps(4), seconds=12, device="cpu")
+        self.assertEqual((d.label, d.start_share), ("not-overlapped", 0), str(d))
+
     def test_refusals(self):
         for loader, step, word in ((iter([1, 2, 3]), sleeps(0), "iterated again"), ([], sleeps(0), "empty")):
             with self.assertRaisesRegex(ValueError, word):
@@ -528,6 +561,16 @@ class Budget(Still):
                 self.assertGreaterEqual(d.start_ms, loader.first_ms)
         for n in 1, 2, 3, 5:
             self.examine(Slow(n, 10, 2000), sleeps(5))
+
+    def test_slow_starts_of_workers(self):
+        """Persistent ones begin a pass of the data set, too, so their gain is not known."""
+        d = self.examine(Workers(30, 3, 1, first_ms=500), sleeps(4))
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "start-of-pass", "high"), str(d))
+        self.assertIn("persistent_workers", d.changes[0].text)
+        self.assertEqual(d.changes[0].gain, 0)
+        self.assertIn("persistent_workers=True): try it", str(d))
+        d = self.examine(Workers(30, 3, 1, first_ms=500, persistent_workers=True), sleeps(4))
+        self.assertNotIn("persistent_workers", str(d))
 
     def test_a_step_that_takes_most_of_the_time(self):
         for seconds in 2, 4, 6:
