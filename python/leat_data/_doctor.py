@@ -29,6 +29,7 @@ _MOST_STEPS = 5000
 _SLOW_S = 0.05  # who waits so long for a batch has found no other one ready
 _LIMIT = 1.15  # of the seconds given
 _COUNTS = 0.03  # a gain below it is none
+_EXPLAINS = 1.15  # a step in the loop that takes longer than this times a step alone has a reason of its own
 _START = (0.05, "moderate"), (0.2, "high")  # of a pass, until its first batch
 _ENOUGH_WORKERS = 32
 
@@ -572,6 +573,7 @@ class _Doctor:
                 self.result["capacities"] = [{**c, "samples_per_s": 0.0} for c in self.result["capacities"]]
             self.advise()
             self.count_start()
+            self.compare_steps()
         else:
             self.result = dict(_NOTHING)
         if self.result["label"] == "too-few-steps":
@@ -602,6 +604,12 @@ class _Doctor:
             self.changes.remove(worse)
         self.changes.sort(key=lambda c: (c.measured_step_ms is None and not c.set, -c.gain))
         self.changes += _suggest_start(self)
+
+    def compare_steps(self):
+        wall, wait = (sum(turn[0][i] for turn in self.rounds) for i in (0, 1))
+        alone, in_loop = self.part_ms("step"), self.result["measured_step_ms"] * max(0.0, 1 - wait / wall)
+        if in_loop > _EXPLAINS * alone > 0:
+            self.result["sentence"] += f" The step takes {_ms(in_loop)} in the loop, and {_ms(alone)} on one batch over and over."
 
     def count_start(self):
         """The wait for the first batch of a pass is no part of the steady verdict, but of the time."""

@@ -250,6 +250,24 @@ class Doctor(Still):
         self.assertGreater(d.changes[0].gain, 0.4)
         self.assertLess(d.changes[0].predicted_step_ms, 8)
 
+    def test_a_step_that_is_slower_on_other_batches(self):
+        """What loader and step alone do not explain is no gain of another loader."""
+        last = None
+
+        def step(batch):
+            nonlocal last
+            clock.sleep(0.04 if batch is last else 0.06)
+            last = batch
+
+        d = leat.doctor([np.full((8, 2), i) for i in range(40)], step, seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity, d.changes), ("compute-bound", "", "none", []), str(d))
+        self.assertRegex(d.sentence, r"60 ms in the loop, and 4\S* ms on one batch over and over")
+        d = leat.doctor(Slow(40, 8), step, seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "not-overlapped", "moderate"), str(d))
+        self.assertIn("60 ms in the loop", d.sentence)
+        self.assertAlmostEqual(d.changes[0].gain, 8 / 60, delta=0.01)
+        self.assertNotIn("over and over", leat.doctor(Slow(40, 8), sleeps(40), seconds=20, device="cpu").sentence)
+
     def test_a_slow_loader_that_is_ahead(self):
         d = self.check(Ahead(40, 8), sleeps(3), "input-bound", "", 8)
         self.assertTrue(d._facts.overlaps)
