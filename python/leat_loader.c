@@ -199,14 +199,14 @@ static void close_run(loader *l, run *r)
     free(r);
 }
 
-/* (size, version, digest, n_records, seed, batch_size, n_batches, next_batch, checksum) */
-static int parse_state(PyObject *given, leat_loader_state *out)
+/* (version, digest, n_records, seed, batch_size, n_batches, next_batch, checksum[, is_begun]) */
+static int parse_state(PyObject *given, leat_loader_state *out, int *is_begun)
 {
     unsigned int version;
     unsigned long long digest, n_records, seed, checksum;
     long long batch_size, n_batches, next_batch;
-    if (!PyArg_ParseTuple(given, "IKKKLLLK", &version, &digest, &n_records, &seed, &batch_size,
-                          &n_batches, &next_batch, &checksum))
+    if (!PyArg_ParseTuple(given, "IKKKLLLK|p", &version, &digest, &n_records, &seed, &batch_size,
+                          &n_batches, &next_batch, &checksum, is_begun))
         return -1;
     *out = (leat_loader_state){ .magic = "leatrun",
                                 .version = version,
@@ -495,32 +495,40 @@ static PyObject *loader_close(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-/* resume(state, gone): the next pass begins at this state; gone: as in move(). */
+/* resume(state, gone): the next pass begins at this state, or behind the pass that it is in the middle of, if state() says so;
+ * gone: as in move(). */
 static PyObject *loader_resume(PyObject *self, PyObject *args)
 {
+    loader *const l = (loader *)self;
     leat_loader_state at;
     PyObject *state, *gone;
-    if (!PyArg_ParseTuple(args, "OO", &state, &gone) || parse_state(state, &at) < 0 ||
-        move((loader *)self, &at, 0, gone) < 0)
+    int is_begun = 0;
+    if (!PyArg_ParseTuple(args, "OO", &state, &gone) || parse_state(state, &at, &is_begun) < 0)
         return NULL;
+    const int64_t number = move(l, &at, 0, gone);
+    if (number < 0)
+        return NULL;
+    l->size += is_begun && number == l->pass; /* as if somebody had asked for a batch */
     return Py_NewRef(Py_None);
 }
 
+/* As parse_state() takes it. */
 static PyObject *loader_state(PyObject *self, PyObject *none)
 {
+    const loader *const l = (loader *)self;
     leat_loader_state s;
     (void)none;
     if (!c_loader(self))
         return fail_closed(self);
-    leat_batch *const kept = ((loader *)self)->run->kept;
+    leat_batch *const kept = l->run->kept;
     if (kept)
-        leat_loader_state_at(((loader *)self)->plan.plan, leat_batch_get_info(kept)->number, &s);
+        leat_loader_state_at(l->plan.plan, leat_batch_get_info(kept)->number, &s);
     else
         leat_loader_get_state(c_loader(self), &s);
-    return Py_BuildValue("IKKKLLLK", s.version, (unsigned long long)s.plan_digest,
+    return Py_BuildValue("IKKKLLLKi", s.version, (unsigned long long)s.plan_digest,
                          (unsigned long long)s.n_records, (unsigned long long)s.seed,
                          (long long)s.batch_size, (long long)s.n_batches, (long long)s.next_batch,
-                         (unsigned long long)s.checksum);
+                         (unsigned long long)s.checksum, l->left > 0 && l->left != l->size);
 }
 
 static PyObject *loader_plan(PyObject *self, void *none)

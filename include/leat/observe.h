@@ -63,7 +63,8 @@ LEAT_API int leat_doctor_observed(const leat_observed *observed, leat_doctor_res
                                   leat_error *err);
 
 /* The step time, ns, if so many workers (1 or more) made batches during the steps: each as fast as one does now, all
- * together no faster than the cores allow; by the rule of predicted_step_ms. 0: it cannot be told. Any thread. */
+ * together no faster than the cores allow; by the rule of predicted_step_ms. Where nothing overlaps now, no less is left than
+ * what the loop takes beyond its waits, or beyond its loader. 0: it cannot be told. Any thread. */
 LEAT_API double leat_observed_predict(const leat_observed *observed, int32_t workers);
 
 #ifdef __cplusplus

@@ -4,7 +4,8 @@
 DESIGN. Three kinds of runs take turns, so that all see the same machine: the loader alone, the loop as it is, and the step
 alone on one batch that is kept (where sizes differ, on a small and a large one). leat/observe.h makes the verdict from their
 times. A loader that prefetches has a full queue after a step alone, so its first batches are taken and not timed; the loop
-follows directly, with an empty queue. The wait for the first batch of a pass is no part of a run: it has a figure of its own.
+follows directly, with an empty queue. The wait for the first batch of a pass is no part of a run: it has a figure of its own, and
+where it is what there is to gain, the verdict.
 
 The workers of a DataLoader take turns, so their batches come in bursts, one of each worker: a run that waits ends after whole
 bursts, and of a pass the first burst is left out, as all of it is made during the wait for its first batch. Runs end by the
@@ -18,7 +19,7 @@ import warnings as _warnings
 
 from . import _leat
 from ._samples import Samples as _Samples, size_of as _size_of
-from ._watch import _ms, cuda as _cuda
+from ._watch import _ms, cuda as _cuda, watch as _watch
 
 _ROUNDS = 6
 _LEAST_ROUNDS = 4  # of slow steps
@@ -28,6 +29,8 @@ _MOST_STEPS = 5000
 _SLOW_S = 0.05  # who waits so long for a batch has found no other one ready
 _LIMIT = 1.15  # of the seconds given
 _COUNTS = 0.03  # a gain below it is none
+_EXPLAINS = 1.15  # a step in the loop that takes longer than this times a step alone has a reason of its own
+_START = (0.05, "moderate"), (0.2, "high")  # of a pass, until its first batch
 _ENOUGH_WORKERS = 32
 
 
@@ -38,7 +41,10 @@ class _Facts:
     """What can be known of a loader without running it."""
 
     def __init__(self, loader):
+        from . import _Mapped
+
         self.kind, self.workers, self.depth, self.overlaps, self.burst = "other", -1, None, None, 1
+        self.maps = isinstance(loader, _Mapped)  # in the loop's thread, whatever is made ahead
         torch_data = _sys.modules.get("torch.utils.data")
         if torch_data and isinstance(loader, torch_data.DataLoader):
             self.kind = "DataLoader"
@@ -50,7 +56,8 @@ class _Facts:
             self.kind = "leat"
             stats = loader.stats()
             self.workers = stats["threads"]
-            self.overlaps = stats["threads"] > 0 and stats["prefetch"] > 0
+            self.ahead = stats["threads"] > 0 and stats["prefetch"] > 0
+            self.overlaps = None if self.ahead and self.maps else self.ahead
             self.depth = stats["prefetch"] + 2 * stats["threads"]
 
 
@@ -257,10 +264,12 @@ def _run_loop(passes, step, n, settle, seconds=_math.inf):
         run.steps += 1
 
 
-def _run_step(step, turns):
+def _run_step(step, turns, limit):
     run = _Run()
     result = None
     for _, batch in turns:
+        if _time.perf_counter() > limit:
+            raise _OutOfTime
         result = step(batch)
     _wait_for(result)
     run.steps, run.rows = len(turns), sum(rows for rows, _ in turns)
@@ -310,7 +319,7 @@ class Change:
     why                in a sentence
     predicted_step_ms  from the capacities; None: it is not a matter of the step
     measured_step_ms   by runs of the changed loop, with before_step_ms by turns; None: it was not tried
-    gain               of samples/s (or steps/s): 0.25 is a quarter more; by the measurement if there is one
+    gain               of samples/s (or steps/s): 0.25 is a quarter more; by the measurement if there is one; 0: not known
     """
 
     def __init__(self, text, why, predicted=None, set=None):
@@ -319,7 +328,7 @@ class Change:
         self.gain = 0.0
 
     def __repr__(self):
-        return f"<{self.text}: {100 * self.gain:+.0f} %>"
+        return f"<{self.text}: {f'{100 * self.gain:+.0f} %' if self.gain else 'try it'}>"
 
 
 def _rebuilt(loader, changes):
@@ -371,6 +380,25 @@ def _suggest_fewer(d, out):
         out.append(Change(f"DataLoader(num_workers={n})", "workers leave the step its cores", None, {"num_workers": n}))
 
 
+def _while_a_step_runs(facts):
+    if facts.kind == "leat" and not facts.ahead:
+        return "end the pipeline with prefetch(2)", "now each batch is made after a step"
+    if facts.maps:
+        return "make an op of the pipeline of what map() does, or do it in another thread", "now it is done after each step"
+    return "make batches in another thread or process while a step runs", "now each batch is made after a step"
+
+
+def _suggest_start(d):
+    """What part of the start of a pass it saves is not known, so it has no gain."""
+    if d.start_share < _COUNTS:
+        return []
+    why = f"each pass begins with {_ms(d.start_ms)} without a batch, {100 * d.start_share:.0f} % of its time"
+    if d.facts.kind == "DataLoader" and d.facts.workers > 0 and not d.loader.persistent_workers:
+        return [Change("DataLoader(persistent_workers=True)",
+                       f"{why}; it saves the start of processes, not what the data set does then")]
+    return [Change("do once, before all passes, what the loader does until the first batch of each", why)]
+
+
 def _suggest(d):
     r, out = d.result, []
     waits = r["verdict"] in ("input-bound", "shared-cores") or r["also"] == "input-bound"
@@ -382,16 +410,9 @@ def _suggest(d):
             more = 4 * (d.loader.prefetch_factor or 2)
             out.append(Change(f"DataLoader(prefetch_factor={more})", "a slow batch is hidden by more that are ready",
                               None, {"prefetch_factor": more}))
-    start = d.start_share
-    if d.facts.kind == "DataLoader" and d.facts.workers > 0 and not d.loader.persistent_workers and start >= _COUNTS:
-        change = Change("DataLoader(persistent_workers=True)",
-                        f"each pass begins with {_ms(d.start_ms)} without a batch, {100 * start:.0f} % of its time")
-        change.gain = start / (1 - start) * max(0.0, 1 - d.part_ms("loader") / d.start_ms)
-        out.append(change)
     if waits and d.facts.kind != "DataLoader" and not d.facts.overlaps:
-        ms = _leat.predict(d.observed, 1) * 1e-6
-        out.append(Change("make batches in another thread or process while a step runs",
-                          "now each batch is made after a step", ms))
+        ms = _leat.predict(d.observed, max(1, d.facts.workers)) * 1e-6
+        out.append(Change(*_while_a_step_runs(d.facts), ms))
     if d.facts.overlaps and r["verdict"] == "input-bound":
         step = d.part_ms("step")
         times = d.part_ms("loader") / step if step else 0
@@ -455,7 +476,7 @@ class Diagnosis:
         if self.start_share >= _COUNTS:
             lines.append(f"  {'until the first batch of a pass':<44} {_ms(self.start_ms):>9}   "
                          f"{100 * self.start_share:.0f} % of a pass")
-        if self.first_pass >= 1.5:
+        if self.first_pass >= 1.5 and self.first_pass * self.loader_ms >= _COUNTS * self.measured_step_ms:
             lines.append(f"  The first pass took the loader {self.first_pass:.1f} times as long as the next ones.")
         if not self.batch:
             lines.append("  The batches do not show how many samples they have.")
@@ -471,7 +492,7 @@ class Diagnosis:
                                                 f": measure again, longer (seconds={self._longer:g}), on a quiet machine"
                                                 if self.verdict in ("inconclusive", "environment") else " was found"))
         for i, c in enumerate(self.changes, 1):
-            lines.append(f"{i}. {c.text}: {100 * c.gain:+.0f} % {self._unit}{_how(c)}")
+            lines.append(f"{i}. {c.text}: " + (f"{100 * c.gain:+.0f} % {self._unit}{_how(c)}" if c.gain else "try it"))
             lines.append(f"   {c.why}")
         return "\n".join(lines)
 
@@ -522,10 +543,11 @@ class _Doctor:
 
     @property
     def start_share(self):
-        if self.n_batches <= 0 or not self.rounds:
+        n = self.passes.whole or self.n_batches
+        if n <= 0 or not self.rounds:
             return 0.0
         start = max(0.0, self.start_ms - self.result["measured_step_ms"])
-        return start / (start + self.n_batches * self.result["measured_step_ms"])
+        return start / (start + n * self.result["measured_step_ms"])
 
     def say(self, what):
         if self.progress:
@@ -550,6 +572,8 @@ class _Doctor:
                 self.result.update(batch=0.0, samples_per_s=0.0)
                 self.result["capacities"] = [{**c, "samples_per_s": 0.0} for c in self.result["capacities"]]
             self.advise()
+            self.count_start()
+            self.compare_steps()
         else:
             self.result = dict(_NOTHING)
         if self.result["label"] == "too-few-steps":
@@ -572,13 +596,35 @@ class _Doctor:
     def advise(self):
         self.changes = _suggest(self)
         for change in self.changes:
-            if change.set and "persistent_workers" not in change.set:
+            if change.set:
                 self.try_change(change)
         self.changes = [c for c in self.changes if c.gain >= _COUNTS]
         tried = [c for c in self.changes if "num_workers" in c.set]
         for worse in sorted(tried, key=lambda c: (c.measured_step_ms is None, -c.gain))[1:]:
             self.changes.remove(worse)
         self.changes.sort(key=lambda c: (c.measured_step_ms is None and not c.set, -c.gain))
+        self.changes += _suggest_start(self)
+
+    def compare_steps(self):
+        wall, wait = (sum(turn[0][i] for turn in self.rounds) for i in (0, 1))
+        alone, in_loop = self.part_ms("step"), self.result["measured_step_ms"] * max(0.0, 1 - wait / wall)
+        if in_loop > _EXPLAINS * alone > 0:
+            self.result["sentence"] += f" The step takes {_ms(in_loop)} in the loop, and {_ms(alone)} on one batch over and over."
+
+    def count_start(self):
+        """The wait for the first batch of a pass is no part of the steady verdict, but of the time."""
+        r, share = self.result, self.start_share
+        found = [severity for least, severity in _START if share >= least]
+        if not found or r["label"] == "too-few-steps":
+            return
+        said = f"Each pass begins with {_ms(self.start_ms)} without a batch, {100 * share:.0f} % of its time."
+        if r["verdict"] == "compute-bound" or r["verdict"] in ("inconclusive", "environment") and share >= 0.5:
+            also = "compute-bound" if r["verdict"] == "compute-bound" else ""
+            r.update(verdict="input-bound", label="start-of-pass", also=also, sentence=said)
+        else:
+            r["sentence"] += " " + said
+        if r["severity"] != "high":
+            r["severity"] = found[-1]
 
     def warm_up(self):
         self.say("warm-up")
@@ -588,10 +634,10 @@ class _Doctor:
         at = _time.perf_counter()
         n = len(_some(10, 0.1 * self.seconds_given, self.step_on_new))
         self.first_step_s = (_time.perf_counter() - at) / n
-        if self.n_batches > 1:
-            self.take_first_pass()
+        self.take_first_pass()
         if self.facts.overlaps is None:
             self.facts.overlaps = _overlaps(self.passes, 0.1 * self.seconds_given)
+            self.facts.workers = self.facts.workers if self.facts.overlaps else -1
         if self.facts.depth is None:
             self.facts.depth = 8 if self.facts.overlaps else 0
 
@@ -603,18 +649,19 @@ class _Doctor:
     def take_first_pass(self):
         """The rest of the first pass, if it is short, and as much of the second: what is paid once is not judged as steady."""
         passes, budget = self.passes, 0.2 * self.seconds_given
-        left = self.n_batches - passes.n_taken
-        if left < 1 or passes.starts[0] > budget:
+        if passes.whole or passes.starts[0] > budget:
             return
+        left = max(0, self.n_batches - passes.n_taken)  # 0: not known
         first, at = [], _time.perf_counter()
-        while passes.n_taken < self.n_batches:
+        while not passes.whole:
             first.append(_timed(passes))
             took = _time.perf_counter() - at
-            if took > 0.2 * budget and took * left > budget * len(first):
+            if took > budget or took > 0.2 * budget and took * left > budget * len(first):
                 return
-        if passes.n_taken > self.n_batches:  # the rest was its first burst
+        second = [first.pop()]
+        if not first:  # the rest was its first burst
             return
-        second = _some(min(left, self.n_batches - 1), budget, lambda: _timed(passes))
+        second += _some(min(len(first), passes.whole - 1), budget, lambda: _timed(passes))
         if sum(second) > 0:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
 
@@ -633,7 +680,9 @@ class _Doctor:
             loader = _run_loader(self.passes, budget, depth, self.kept.see)
             whole = _run_loop(self.passes, self.step, n, settle, budget)
             wholes = [r[0] for r in self.rounds] + [whole]
-            step = _run_step(self.step, self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes)))
+            turns = self.kept.turns(n_step, sum(r[3] for r in wholes) / sum(r[2] for r in wholes))
+            is_slow = whole[0] - whole[1] > _SLOW_S * 1e9 * whole[2]  # else what is begun ends soon
+            step = _run_step(self.step, turns, self.passes.limit if is_slow else _math.inf)
             self.rounds.append((whole, loader, step))
             n, n_step = _steps_for(budget, whole), _steps_for(budget, step)
             took = _time.perf_counter() - at
@@ -700,7 +749,7 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
     """What limits the loop `for batch in loader: step(batch)`, and what to change. Returns a Diagnosis.
 
     loader    any iterable that can be iterated again: PyTorch's DataLoader, leat.Loader, a tf.data.Dataset, …
-              A leat.Loader goes on afterwards where it was.
+              A leat.Loader goes on afterwards as it would have without this.
     step      one training step with a batch. It is called some hundred times, also many times with one and the same batch,
               so it changes the model: use one that you can throw away. What it returns is waited for if JAX made it.
     seconds   how long this may take, within a third, but for one start of the loader
@@ -713,11 +762,13 @@ def doctor(loader, step, *, seconds=20.0, device=None, progress=None):
         raise ValueError(f"device={device!r}: it is 'cpu', 'cuda' or None")
     if not 0 < seconds < 1e6:
         raise ValueError(f"seconds={seconds!r}: more than 0")
+    while isinstance(loader, _watch):
+        loader = loader._loader
     d = _Doctor(loader, step, float(seconds), device, progress)
-    state = loader.state_dict() if d.facts.kind == "leat" else None
+    state = loader._core.state() if d.facts.kind == "leat" else None
     try:
         d.measure()
     finally:
         if state is not None:
-            loader.load_state_dict(state)
+            loader._apart(loader._core.resume, state)
     return Diagnosis(d)

@@ -58,6 +58,14 @@ static double beyond_step(const leat_facts *f)
     return f->of_step.value < 1 ? 1 - f->of_step.value : 0;
 }
 
+/* Where nothing overlaps: share of the time that the job would save without its input at most. What a step alone does not
+ * explain may be the step, which takes longer on batches that are new to the caches. */
+static double input_takes(const leat_facts *f)
+{
+    const double waits = 1 - f->meter.busy;
+    return f->of_loader.value < waits ? f->of_loader.value : waits;
+}
+
 static bool is_stopped(const leat_facts *f)
 {
     return f->throttled >= STOPPED_COUNTS;
@@ -257,8 +265,8 @@ static void say_input(const leat_facts *f, const char *why, leat_verdict_found *
         say_unclear(f, NULL, d);
         return;
     }
-    say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_NOT_OVERLAPPED, severity_of(beyond_step(f), INPUT),
-        why);
+    say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_NOT_OVERLAPPED,
+        severity_of(f->overlaps ? beyond_step(f) : input_takes(f), INPUT), why);
     if (f->overlaps)
         name_stage(f, &d->verdict);
 }
@@ -428,7 +436,8 @@ static void say_on_host(const leat_facts *f, const char *unused, leat_verdict_fo
     (void)unused;
     if (f->loader_of_step.value < 1 || workers_hinder(f))
         say_shared(f, d);
-    else if (f->of_step.value >= NEVER_BELOW)
+    else if (f->of_step.value >= NEVER_BELOW ||
+             (1 - f->meter.busy < WAIT_COUNTS && !is_taken(f))) /* the step alone is faster */
         say_step(f, NULL, d);
     else
         say_unclear(f, NULL, d);
@@ -545,6 +554,11 @@ static bool input_is_slower(const leat_facts *f)
     return f->loader_of_step.value < 1;
 }
 
+static bool input_takes_little(const leat_facts *f)
+{
+    return input_takes(f) < WAIT_COUNTS;
+}
+
 static bool reaches_slower_loader(const leat_facts *f)
 {
     return input_is_slower(f) && reaches(f->of_loader);
@@ -625,6 +639,7 @@ static const struct rule overlapped[] = {
 /* With prefetch 0, or without workers, each batch starts after the step, so the times of both add up. */
 static const struct rule alternating[] = {
     { reaches_step, say_step, NULL },
+    { input_takes_little, say_step, NULL },
     { has_workers, say_input, "nothing overlaps (prefetch 0): each step waits for its batch" },
     { always, say_input, "nothing overlaps (engine.threads 0): each step waits for its batch" },
 };

@@ -250,6 +250,24 @@ class Doctor(Still):
         self.assertGreater(d.changes[0].gain, 0.4)
         self.assertLess(d.changes[0].predicted_step_ms, 8)
 
+    def test_a_step_that_is_slower_on_other_batches(self):
+        """What loader and step alone do not explain is no gain of another loader."""
+        last = None
+
+        def step(batch):
+            nonlocal last
+            clock.sleep(0.04 if batch is last else 0.06)
+            last = batch
+
+        d = leat.doctor([np.full((8, 2), i) for i in range(40)], step, seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity, d.changes), ("compute-bound", "", "none", []), str(d))
+        self.assertRegex(d.sentence, r"60 ms in the loop, and 4\S* ms on one batch over and over")
+        d = leat.doctor(Slow(40, 8), step, seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "not-overlapped", "moderate"), str(d))
+        self.assertIn("60 ms in the loop", d.sentence)
+        self.assertAlmostEqual(d.changes[0].gain, 8 / 60, delta=0.01)
+        self.assertNotIn("over and over", leat.doctor(Slow(40, 8), sleeps(40), seconds=20, device="cpu").sentence)
+
     def test_a_slow_loader_that_is_ahead(self):
         d = self.check(Ahead(40, 8), sleeps(3), "input-bound", "", 8)
         self.assertTrue(d._facts.overlaps)
@@ -330,6 +348,39 @@ class Doctor(Still):
         self.assertGreater(d.first_pass, 3)
         self.assertIn("first pass", str(d))
 
+        class Unknown:  # where its length is not
+            def __init__(self):
+                self.own = Cached(30, 10)
+
+            def __iter__(self):
+                return iter(self.own)
+
+        self.assertGreater(leat.doctor(Unknown(), sleeps(4), seconds=6, device="cpu").first_pass, 3)
+
+    def test_starts_of_passes(self):
+        """They count, whether the loader knows its length or not."""
+
+        class Unknown:
+            def __iter__(self):
+                return iter(Slow(30, 0, first_ms=500))
+
+        class Endless(Unknown):
+            def __iter__(self):
+                return iter(Slow(10**9, 1, first_ms=500))
+
+        for loader in Slow(30, 0, first_ms=500), Unknown():
+            d = leat.doctor(loader, sleeps(4), seconds=12, device="cpu")
+            self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "start-of-pass", "high"), str(d))
+            self.assertEqual(d.also, "compute-bound")
+            self.assertAlmostEqual(d.start_share, 500 / 620, delta=0.02)
+            self.assertIn("81 % of its time", d.sentence)
+            self.assertIn("before all passes", d.changes[0].text)
+        d = leat.doctor(Slow(30, 4, first_ms=30), sleeps(4), seconds=12, device="cpu")
+        self.assertEqual((d.verdict, d.label), ("input-bound", "not-overlapped"), str(d))
+        self.assertIn("without a batch", d.sentence)
+        d = leat.doctor(Endless(), sleeps(4), seconds=12, device="cpu")
+        self.assertEqual((d.label, d.start_share), ("not-overlapped", 0), str(d))
+
     def test_refusals(self):
         for loader, step, word in ((iter([1, 2, 3]), sleeps(0), "iterated again"), ([], sleeps(0), "empty")):
             with self.assertRaisesRegex(ValueError, word):
@@ -395,11 +446,37 @@ class Doctor(Still):
             self.assertAlmostEqual(d.batch, mean, delta=0.1)
             self.assertAlmostEqual(d.figures["samples_per_s"], 1e3 * d.batch / d.measured_step_ms, delta=d.batch)
 
-    def test_leats_own_loader_goes_on_where_it_was(self):
-        loader = leat.from_arrays({"x": np.arange(64)}).batch(8).loader("numpy")
-        next(iter(loader))
-        leat.doctor(loader, sleeps(1), seconds=2, device="cpu")
-        self.assertEqual([b.number for b in loader], list(range(1, 8)))
+    def test_leats_own_loader_goes_on_as_without_it(self):
+        def loop(n, how):
+            loader = leat.from_arrays({"x": np.arange(64)}).batch(8).loader("numpy")
+            if n:
+                next(iter(loader))
+            if n == 2:
+                loader.load_state_dict(loader.state_dict())
+            if n == 8:
+                list(loader)
+            if how:
+                leat.doctor(how(loader), sleeps(10), seconds=1, device="cpu")
+            return loader.state_dict(), [b.number for b in loader], loader.state_dict(), [b.number for b in loader]
+
+        self.assertEqual(loop(1, None)[1], list(range(8, 16)))  # a pass that was left is over
+        self.assertEqual(loop(2, None)[1], list(range(1, 8)))
+        for n in 0, 1, 2, 8:
+            for how in lambda loader: loader, leat.watch, lambda loader: loader.as_tuples("x"):
+                self.assertEqual(loop(n, how), loop(n, None))
+
+    def test_work_in_the_loops_thread(self):
+        """What map() does is not made ahead, whatever else is."""
+        ahead = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2)
+        d = leat.doctor(ahead.loader("numpy").map(lambda b: (clock.sleep(0.05), b["x"])[1]), sleeps(50), seconds=20, device="cpu")
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "not-overlapped", "high"), str(d))
+        self.assertIn("map()", d.changes[0].text)
+        self.assertAlmostEqual(d.changes[0].gain, 1, delta=0.1)
+
+    def test_leats_own_loader_that_is_not_ahead(self):
+        facts = _doctor._Facts(leat.from_arrays({"x": np.arange(64)}).batch(8).prefetch(0).loader("numpy"))
+        self.assertIs(facts.overlaps, False)
+        self.assertIn("prefetch(2)", _doctor._while_a_step_runs(facts)[0])
 
     def test_leats_own_loader(self):
         loader = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")
@@ -502,6 +579,22 @@ class Budget(Still):
                 self.assertGreaterEqual(d.start_ms, loader.first_ms)
         for n in 1, 2, 3, 5:
             self.examine(Slow(n, 10, 2000), sleeps(5))
+
+    def test_slow_starts_of_workers(self):
+        """Persistent ones begin a pass of the data set, too, so their gain is not known."""
+        d = self.examine(Workers(30, 3, 1, first_ms=500), sleeps(4))
+        self.assertEqual((d.verdict, d.label, d.severity), ("input-bound", "start-of-pass", "high"), str(d))
+        self.assertIn("persistent_workers", d.changes[0].text)
+        self.assertEqual(d.changes[0].gain, 0)
+        self.assertIn("persistent_workers=True): try it", str(d))
+        d = self.examine(Workers(30, 3, 1, first_ms=500, persistent_workers=True), sleeps(4))
+        self.assertNotIn("persistent_workers", str(d))
+
+    def test_a_step_that_takes_most_of_the_time(self):
+        for seconds in 2, 4, 6:
+            at = clock.ns
+            leat.doctor(Slow(100, 1), sleeps(1500), seconds=seconds, device="cpu")
+            self.assertLess((clock.ns - at) * 1e-9, 1.3 * seconds + 1.5)
 
     def test_slow_steps(self):
         d = self.examine(Ahead(1000, 10), sleeps(800))

@@ -67,6 +67,9 @@ TEST(a_loop_has_its_verdict)
           LEAT_VERDICT_INPUT_BOUND,
           "not-overlapped",
           30 },
+        /* nor is the loader what takes the time: the step does, on batches that are new */
+        { { 30, 0.3, 0.3, 20, 0.3, 20, 0, 1, 0, 0, 4 }, LEAT_VERDICT_COMPUTE_BOUND, "", 20.3 },
+        { { 30, 0.3, 0.3, 20, 0.3, 20, 0, 1, 1, 1, 4 }, LEAT_VERDICT_COMPUTE_BOUND, "", 20 },
         /* two workers that sleep */
         { { 40, 28, 40, 12, 2, 12, 0, 1, 1, 2, 4 },
           LEAT_VERDICT_INPUT_BOUND,
@@ -126,6 +129,8 @@ TEST(more_workers_are_predicted)
         { { 30, 18, 18, 12, 4, 12, 0, 1, 0, 0, 4 }, 2, 12 },   /* the step */
         { { 40, 28, 40, 12, 2, 12, 0, 1, 1, 2, 4 }, 4, 20 },   /* twice as many */
         { { 80, 70, 80, 2, 79, 2, 0, 0, 1, 1, 4 }, 32, 20.3 }, /* four cores; the step needs some */
+        { { 30, 3, 3, 12, 3, 12, 0, 1, 0, 0, 4 }, 2, 27 }, /* the step takes longer in the loop */
+        { { 30, 3, 9, 12, 9, 12, 0, 1, 0, 0, 4 }, 2, 27 }, /* so long it waits for batches */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const leat_observed o = observe(&cases[i].loop, rounds);

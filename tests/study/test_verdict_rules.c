@@ -184,6 +184,25 @@ TEST(without_prefetch_times_add_up)
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
+/* The step takes longer in the loop than alone: what the input takes is what its batches do, and no more than the wait. */
+TEST(without_prefetch_not_all_beyond_the_step_is_input)
+{
+    leat_facts f = facts_of(10, 0.1, 6);
+    f.on_host = true;
+    f.overlaps = false;
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
+    f = facts_of(10, 4, 6); /* a run of the loader that something disturbed */
+    f.on_host = true;
+    f.overlaps = false;
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
+    f.meter.busy = 0.9;
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "not-overlapped", LEAT_SEVERITY_MODERATE);
+    f.meter.busy = 0.97;
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
+    f.taken = 0.5 * f.cores; /* whoever slows the step */
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
+}
+
 TEST(a_few_steps_prove_nothing)
 {
     leat_facts f = facts_of(10.1, 10, 2);

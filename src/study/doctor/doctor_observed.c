@@ -200,9 +200,12 @@ double leat_observed_predict(const leat_observed *observed, int32_t workers)
         gather(observed, f, &err) == LEAT_OK) {
         const double now = observed->workers > 0 ? observed->workers : 1;
         const double most = f->loader_cpu_ns > 0 ? 1e9 * f->cores / f->loader_cpu_ns : INFINITY;
+        /* without its input a loop saves what it waits, and no more than the loader takes */
+        const double saves = fmin(f->of_loader.value, 1 - f->meter.busy);
+        const double least = f->overlaps ? 0 : leat_facts_ns(f, f->run.value) * (1 - saves);
         f->loader.value = fmin(f->loader.value * workers / now, most);
         f->overlaps = true;
-        ns = leat_forecast_of(f).predicted;
+        ns = fmax(leat_forecast_of(f).predicted, least);
     }
     free(f);
     return ns;
