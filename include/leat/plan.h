@@ -62,8 +62,7 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 /* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the feature `label` of a CSV
  * file, or its only one, with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
-/* n_classes if they are this tensor's: `label`, the only int64 one, of a CSV file with `classes` `label` or else the first that has
- * some, or by key; else 0. */
+/* n_classes if they are this tensor's: `label`, the only int64 one, a CSV file's `label` or else first with `classes`, or by key; else 0. */
 LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);
 /* When a file of the source was last written, moved or replaced, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
  * is gone or was changed since the source opened it. */

@@ -230,8 +230,9 @@ TEST(an_op_of_batches_after_layout_too)
 TEST(a_number_for_each_sensor_is_no_colour)
 {
     static const char *const chains[] = {
-        "[{normalize: {mean: [1, 2, 3, 4, 5, 6, 7, 8], std: 1}}, {layout: channels_last}]",
-        "[{layout: channels_last}, layout, {normalize: {mean: [1, 2, 3, 4, 5, 6, 7, 8], std: 1}}]",
+        "[{normalize: {mean: [0, .1, .2, .3, .4, .5, .6, .7], std: 1}}, {layout: channels_last}]",
+        "[{layout: channels_last}, layout, {normalize: {mean: [0, .1, .2, .3, .4, .5, .6, .7], "
+        "std: 1}}]",
     };
     static const int64_t dims[] = { 1, 30, 8 };
     const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
