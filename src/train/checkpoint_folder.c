@@ -132,7 +132,7 @@ static bool begins_as_ours(const char *path)
 /* Whether a file may be deleted: not of another program, and not a whole checkpoint of another model. */
 static bool is_ours(const char *path, const char *model)
 {
-    char changed[2];
+    char changed[300]; /* other settings do not count */
     leat_safetensors *file = NULL;
     leat_format_error why;
     bool ours = begins_as_ours(path);
