@@ -2,7 +2,7 @@
  *
  * fuzz_paths.c: names of files as people write them. A name that exists is found as it is written, whatever special
  * characters it has; an escaped name matches only itself; and without a marker no list of names is an
- * incomplete set. */
+ * incomplete set. A file that is missing from a set has another name than those that are there. */
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/pattern.h"
+#include "formats/shard_gap.h"
 #include "formats/shard_set.h"
 #include "fuzz_target.h"
 
@@ -52,6 +53,22 @@ static void match_itself(const char *name)
     free(escaped);
 }
 
+static bool asks(const char *name, const void *arg)
+{
+    EXPECT(*name && !strchr(name, '/') && arg);
+    return true;
+}
+
+static void find_gap(char *name)
+{
+    char *paths[] = { name, name };
+    const char *const slash = strrchr(name, '/');
+    leat_shard_gap gap;
+    EXPECT(leat_shard_gap_find(paths, 2, asks, name, &gap) == LEAT_FORMAT_OK);
+    EXPECT(!*gap.name || (strcmp(gap.name, slash ? slash + 1 : name) != 0 && gap.there == 1));
+    EXPECT(!*gap.name == !gap.of);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[NAME_BYTES + 1];
@@ -67,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     match_itself(name);
     char *const paths[] = { name, name };
     EXPECT(leat_shard_set_check(paths, 2, &err) == LEAT_FORMAT_OK);
+    find_gap(name);
     if (name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         find_itself(name);
     return 0;

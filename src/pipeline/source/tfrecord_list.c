@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tfrecord_list.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "formats/manifest.h"
 #include "formats/same_file.h"
+#include "formats/shard_gap.h"
 #include "formats/side_file.h"
 #include "tfrecord_features.h"
 
@@ -152,6 +154,32 @@ static int check_twice(const leat_tfrecord_list *list, const leat_node *where, l
     return LEAT_OK;
 }
 
+static bool asks(const char *name, const void *arg)
+{
+    const leat_strings *const files = arg;
+    for (int32_t i = 0; i < files->n; i++) {
+        const char *const slash = strrchr(files->values[i].text, '/');
+        if (fnmatch(slash ? slash + 1 : files->values[i].text, name, FNM_PERIOD) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A copy that was cut short has lost whole files, which no error tells. */
+static int note_gap(const leat_tfrecord_list *list, const leat_strings *files, char **notes,
+                    leat_error *err)
+{
+    leat_shard_gap gap;
+    if (leat_shard_gap_find(list->paths, list->n, asks, files, &gap) < 0)
+        return no_memory(list, err);
+    return *gap.name
+               ? leat_source_add_note(notes, err,
+                                      "tfrecord: %s is missing: of the %u files that the "
+                                      "names of its set count, %u %s there",
+                                      gap.name, gap.of, gap.there, gap.there == 1 ? "is" : "are")
+               : LEAT_OK;
+}
+
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
                             const leat_node *where, char **notes, leat_error *err)
 {
@@ -175,8 +203,9 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     qsort(out->files, out->n, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->n; i++)
         out->paths[i] = out->files[i].path;
-    rc = find_same(out, err);
-    return rc < 0 ? rc : check_twice(out, where, err);
+    if ((rc = find_same(out, err)) < 0 || (rc = check_twice(out, where, err)) < 0)
+        return rc;
+    return note_gap(out, files, notes, err);
 }
 
 int leat_tfrecord_list_check(const leat_tfrecord_listed *file, int folder, leat_error *err)

@@ -94,6 +94,21 @@ TEST(a_file_of_two_names_is_read_once)
     unlink(in_folder("f"));
 }
 
+/* The names of a set say how many files it has; who names a part of it misses nothing. */
+TEST(a_file_that_is_missing_from_a_set_is_told)
+{
+    static const char missing[] = "tfrecord: x-00001-of-00003 is missing: of the 3 files that the "
+                                  "names of its set count, 2 are there\n";
+    write_records(in_folder("x-00000-of-00003"), 0, 3, 0);
+    write_records(in_folder("x-00002-of-00003"), 3, 3, 0);
+    expect_notes("'x-*3'", 2, missing, 6);
+    expect_notes("['b', './x-*-of-00003']", 3, missing, 9);
+    expect_notes("[x-00000-of-00003, x-00002-of-00003]", 2, "", 6);
+    expect_notes("'x-*[02]-of-*3'", 2, "", 6);
+    write_records(in_folder("x-00001-of-00003"), 6, 3, 0);
+    expect_notes("'x-*3'", 3, "", 9);
+}
+
 /* A name cannot end a note or colour a terminal. */
 TEST(names_of_files_are_visible)
 {
