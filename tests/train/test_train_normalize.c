@@ -166,4 +166,30 @@ TEST(what_is_refused)
     }
 }
 
+/* A mean per channel would be one per column of images whose channels a map has put first, which may be as many. */
+TEST(channels_first_have_no_means_of_their_own)
+{
+    static const struct {
+        const char *mean;
+        int code;
+    } means[] = { { "0.5", LEAT_OK }, { "[1, 2, 3, 4, 5, 6, 7, 8]", LEAT_E_CONFIG } };
+    leat_plan *plan = open_plan(0, "[layout]");
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++) {
+        fixture f = { 0 };
+        char text[200];
+        snprintf(text, sizeof text,
+                 "train: {model: [flatten, dense: 4], loss: softmax_cross_entropy, normalize: "
+                 "{mean: %s, std: 1}}",
+                 means[i].mean);
+        assert_int_equal(leat_config_parse(text, "test.yaml", &f.config, &f.err), LEAT_OK);
+        assert_int_equal(leat_device_open("cpu", &f.device, &f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err),
+                         means[i].code);
+        if (means[i].code)
+            assert_non_null(strstr(f.err.message, "puts the channels first"));
+        fixture_close(&f);
+    }
+    leat_plan_close(&plan);
+}
+
 SUITE_FIXTURE(draw, NULL)

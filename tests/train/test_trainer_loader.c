@@ -450,41 +450,6 @@ TEST(channels_first_are_refused)
     }
 }
 
-/* A mean per channel would be one per column of such images, which may be as many. */
-TEST(channels_first_have_no_means_of_their_own)
-{
-    static const struct {
-        const char *mean;
-        int code;
-    } cases[] = { { "0.5", LEAT_OK }, { "[0.5, 0.5]", LEAT_E_CONFIG } };
-    const leat_rows rows[] = {
-        { "image", leat_shape_make(LEAT_F32, 3, (int64_t[]){ 2, 2, 2 }), xs },
-        { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
-    };
-    draw_rows();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        leat_builder *builder = leat_builder_open();
-        char text[200];
-        fixture f = { .config = NULL };
-        leat_builder_rows(builder, ROWS, rows, 2);
-        leat_builder_stage(builder, "map", "[layout]");
-        leat_builder_stage(builder, "batch", "32");
-        leat_plan *plan = plan_of_builder(builder);
-        snprintf(text, sizeof text,
-                 "train: {model: [flatten, dense: 3], loss: softmax_cross_entropy, normalize: "
-                 "{mean: %s, std: 1}}",
-                 cases[i].mean);
-        assert_int_equal(leat_config_parse(text, "test.yaml", &f.config, &f.err), LEAT_OK);
-        assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
-        assert_int_equal(leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err),
-                         cases[i].code);
-        if (cases[i].code)
-            assert_non_null(strstr(f.err.message, "puts the channels first"));
-        fixture_close(&f);
-        leat_plan_close(&plan);
-    }
-}
-
 static leat_plan *plan_of_floats(const char *const names[3])
 {
     leat_builder *const builder = leat_builder_open();
