@@ -89,8 +89,18 @@ class _Mapped:
         return _Mapped(self, fn)
 
     def as_tuples(self, *names):
-        """A loader of tuples of these tensors, as Keras takes them."""
-        return self.map(lambda batch: tuple(batch[name] for name in names))
+        """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked."""
+
+        def tuple_of(batch):
+            valid = getattr(batch, "valid", None)  # a function of map() may have made something else of it
+            if valid is None:
+                return tuple(batch[name] for name in names)
+            if not hasattr(valid, "__getitem__"):
+                raise TypeError("as_tuples() leaves out masked rows, which takes to='numpy', 'torch' or 'jax'")
+            keep = valid == 1
+            return tuple(batch[name][keep] for name in names)
+
+        return self.map(tuple_of)
 
     def __enter__(self):
         return self

@@ -589,6 +589,19 @@ class Batches(unittest.TestCase):
         """)
         self.assertEqual((out.returncode, out.stderr), (0, ""))
 
+    def test_tuples_have_no_masked_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.csv")
+            with open(path, "w") as f:
+                f.write("x,y\n1,10\n2,20\n,30\n4,40\n,50\n,60\n")
+            data = leat.from_csv(files=path, features={"x": {"columns": "x"}, "y": {"columns": "y"}}).on_error("mask").batch(2)
+            for name in "numpy", "torch", "jax":
+                if name == "numpy" or importlib.util.find_spec(name):
+                    rows = [[t.tolist() for t in pair] for pair in data.loader(name).as_tuples("y", "x")]
+                    self.assertEqual(rows, [[[10, 20], [1, 2]], [[40], [4]], [[], []]], name)
+            with self.assertRaisesRegex(TypeError, "masked rows"):
+                list(data.loader().as_tuples("x"))
+
 
 class Frameworks(unittest.TestCase):
     def check(self, name, to_numpy):
