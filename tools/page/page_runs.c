@@ -10,12 +10,13 @@
 
 /* --- leat bench -----------------------------------------------------------------------------------*/
 
-/* The first row of a list with the largest number; NULL: the list is empty. */
+/* The first row of a list with the largest number; NULL: the list is empty. One without the number is the least. */
 static const json_t *largest(const json_t *list, const char *key)
 {
     const json_t *most = json_array_get(list, 0);
     for (size_t i = 1; i < json_array_size(list); i++)
-        if (leat_fields_number(json_array_get(list, i), key) > leat_fields_number(most, key))
+        if (isnan(leat_fields_number(most, key)) ||
+            leat_fields_number(json_array_get(list, i), key) > leat_fields_number(most, key))
             most = json_array_get(list, i);
     return most;
 }
@@ -54,8 +55,8 @@ void leat_page_bench_section(leat_page *page, const json_t *json)
     for (size_t i = 0; i < json_array_size(stages); i++) {
         const json_t *const stage = json_array_get(stages, i);
         const double samples = leat_fields_number(stage, "samples");
-        if (!(samples > 0))
-            continue; /* a device ran it */
+        if (!(samples > 0) || isnan(leat_fields_number(stage, "us_per_sample")))
+            continue; /* a device ran it, or no sample of it was timed */
         leat_bars_add(&data,
                       (leat_bar){ .name = leat_fields_text_or(stage, "name", "?"),
                                   .kind = "input_wait",

@@ -44,9 +44,15 @@ static leat_stage_stats stage_of(const snapshot *before, const snapshot *after, 
     return stage;
 }
 
+/* In seconds; NaN: no sample of it was timed. */
+static double busy_s(const leat_stage_stats *stage)
+{
+    return stage->busy_ns || !stage->samples ? (double)stage->busy_ns * 1e-9 : NAN;
+}
+
 static double us_per_sample(const leat_stage_stats *stage)
 {
-    return ratio((double)stage->busy_ns * 1e-3, (double)stage->samples);
+    return ratio(busy_s(stage) * 1e6, (double)stage->samples);
 }
 
 #define SHORT_NS                                                                                   \
@@ -60,15 +66,19 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
                         const snapshot *after)
 {
     const double s = seconds(before, after);
-    char cpu[32] = "-";
+    char cpu[32] = "-", us[32] = "-", share[32] = "-";
+    if (stage->busy_ns > 0) {
+        snprintf(us, sizeof us, "%.2f", us_per_sample(stage));
+        snprintf(share, sizeof share, "%.1f %%",
+                 ratio(busy_s(stage), worker_seconds(before, after)) * 100);
+    }
     if (stage->cpu_ns >= 0 && stage->busy_ns > 0)
         snprintf(cpu, sizeof cpu, "%.0f %%", (double)stage->cpu_ns / (double)stage->busy_ns * 100);
     if (stage->samples)
         /* a long name gets its own line */
-        printf("%-*s%s%*s%12s %10.2f %9.1f %% %7s %10s\n", NAME, stage->name,
+        printf("%-*s%s%*s%12s %10s %11s %7s %10s\n", NAME, stage->name,
                strlen(stage->name) > NAME ? "\n" : "", strlen(stage->name) > NAME ? NAME : 0, "",
-               leat_figure_rate(ratio((double)stage->samples, s)).text, us_per_sample(stage),
-               ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100, cpu,
+               leat_figure_rate(ratio((double)stage->samples, s)).text, us, share, cpu,
                leat_figure_bytes(ratio((double)stage->bytes_out, s)).text);
 }
 
@@ -121,11 +131,10 @@ static void add_stages(json_t *json, const snapshot *before, const snapshot *aft
         leat_json_int(one, "samples", (int64_t)stage.samples);
         leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
         leat_json_real(one, "samples_per_s", ratio((double)stage.samples, seconds(before, after)));
-        leat_json_real(one, "busy_s", (double)stage.busy_ns * 1e-9);
+        leat_json_real(one, "busy_s", busy_s(&stage));
         leat_json_real(one, "cpu_s", stage.cpu_ns < 0 ? NAN : (double)stage.cpu_ns * 1e-9);
         leat_json_real(one, "us_per_sample", us_per_sample(&stage));
-        leat_json_real(one, "share",
-                       ratio((double)stage.busy_ns * 1e-9, worker_seconds(before, after)));
+        leat_json_real(one, "share", ratio(busy_s(&stage), worker_seconds(before, after)));
     }
 }
 
