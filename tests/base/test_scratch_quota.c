@@ -19,7 +19,7 @@
 #define WATCHDOG  400 /* seconds */
 
 #define N_SMALL    100
-#define LARGE_PX   1600
+#define LARGE_PX   1000
 #define BOMB_PX    6000
 #define BOMB_BYTES ((int64_t)BOMB_PX * BOMB_PX * 3)
 

@@ -5,6 +5,7 @@
 #include "fixtures/array_files.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
+#include "fixtures/sanitized.h"
 
 #include "bench/jpeg_reference.h"
 #include "pipeline/run/engine.h"
@@ -227,6 +228,11 @@ static void check_advice(const recipe *r, int64_t memory, const leat_loader_opti
 
 TEST(the_advice_is_enough)
 {
+#ifdef SANITIZED
+    enum { PHOTOS_EACH = 12 };
+#else
+    enum { PHOTOS_EACH = 3 };
+#endif
     static const char *const batches[] = { "1", "16", "3000" };
     static const char *const depths[] = { NULL, "0", "auto", "5" };
     static const char *const engines[] = { "threads: 0", "threads: 3, reader: pread", "threads: 2",
@@ -240,7 +246,7 @@ TEST(the_advice_is_enough)
             if (devices[i / 2 % 2])
                 check(leat_device_open(devices[i / 2 % 2], &options.device, &err), &err);
             for (int64_t memory = 4096 << i % 2; memory < 32 << 20; memory *= 4)
-                if (source != PHOTOS || i % 3 == 1) /* they are slow */
+                if (source != PHOTOS || i % PHOTOS_EACH == 1) /* they are slow */
                     check_advice(&r, memory, &options);
             leat_device_close(&options.device);
         }
