@@ -384,7 +384,7 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
-/* True if it goes on from the last update of the run: what is left is evaluated, and changes no weight. */
+/* True if it goes on from the last update of the run: what is left is evaluated, and makes none. */
 static bool has_last_update(const struct train *t)
 {
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
@@ -398,7 +398,7 @@ static void say_finished(const struct train *t)
     if (!t->run.finished) {
         fprintf(stderr,
                 "leat train: the run is finished: %s has its last update, and the batches after it "
-                "change no weight (train.accumulate); with more --epochs it goes on\n",
+                "make none (train.accumulate); with more --epochs it goes on\n",
                 leat_terminal_name(t->found.path));
         return;
     }

@@ -47,7 +47,8 @@ typedef struct leat_checkpoint_found {
 LEAT_API int32_t leat_checkpoint_ready(const leat_trainer *trainer);
 
 /* True if it is ready, and the `left` batches that follow, fewer than train.accumulate, make no update of their own: a
- * checkpoint written here has the last one. */
+ * checkpoint written here has the last one. What these batches still change, statistics of batch_norm, and at the end of the
+ * run weights by `average: lookahead`, only leat_trainer_save() after them has. */
 LEAT_API int32_t leat_checkpoint_is_last(const leat_trainer *trainer, int64_t left);
 
 /* Writes a checkpoint: the whole file appears or nothing.

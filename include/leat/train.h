@@ -295,7 +295,7 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
  * [in, out], batch_norm has scale, shift and the running mean and variance. With `train.average:
  * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes
- * checkpoints (the average of the weights, if the run has one) and files of PyTorch, with its names and
+ * checkpoints (the average of the weights with `ema`) and files of PyTorch, with its names and
  * layouts ("conv1.weight" [out, in, height, width], "bn1.running_mean"). It checks all names and shapes
  * before it changes anything, and the digest that saved files have.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,

@@ -90,6 +90,8 @@ class _Mapped:
 
     def as_tuples(self, *names):
         """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked."""
+        if not names:
+            raise TypeError("as_tuples() needs the names of tensors")
 
         def tuple_of(batch):
             valid = getattr(batch, "valid", None)  # a function of map() may have made something else of it
@@ -334,7 +336,10 @@ def _part(rank, ranks):
 
 
 def _setting(value):
-    return value if isinstance(value, str) else _yaml(value)
+    """Text is YAML, as with --set, but a blank at its end is part of it, as it is in a config that is a dict."""
+    if isinstance(value, str) and ("\n" in value or value == value.strip()):
+        return value
+    return _yaml(value)
 
 
 class Builder:

@@ -22,10 +22,12 @@ typedef struct cast_options {
 } cast_options;
 
 static const leat_option options[] = {
-    LEAT_OPTION_ENUM(cast_options, dtype, "float32", dtypes,
-                     "element type of the result; in an integer type NaN becomes 0, and an "
-                     "infinity or a value out of range the nearest that it has; float16 and "
-                     "bfloat16 make what is too large infinite, and keep NaN"),
+    LEAT_OPTION_ENUM(
+        cast_options, dtype, "float32", dtypes,
+        "element type of the result; in an integer type NaN becomes 0, and an "
+        "infinity or a value out of range the nearest that it has; float16 and "
+        "bfloat16 make what is too large infinite, keep NaN, and take int32 and int64 by "
+        "way of float32"),
     LEAT_OPTION_END
 };
 

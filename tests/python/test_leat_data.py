@@ -250,6 +250,17 @@ class Delivery(unittest.TestCase):
         loader.load_state_dict({key: np.array(number, np.uint64)[()] for key, number in own.items()})
         self.assertEqual(len(list(loader)), ROWS // 4)
 
+    def test_blanks_at_the_ends_of_a_setting(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.txt")
+            with open(path, "w") as f:
+                f.write("x\ty\n1\t2\n")
+            config = {"source": {"csv": {"files": path, "features": {"y": {"columns": "y"}}}}, "pipeline": [{"batch": 1}]}
+            loader = leat.Loader(config, "numpy", set={"source.csv.delimiter": "\t", "pipeline.batch.size": "1"})
+            self.assertEqual(next(iter(loader))["y"].tolist(), [2])
+        with self.assertRaisesRegex(TypeError, "names"):
+            arrays().as_tuples()
+
     def test_ranks_share_every_batch(self):
         with tempfile.TemporaryDirectory() as folder:
             config = files(folder)

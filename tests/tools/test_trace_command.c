@@ -120,6 +120,21 @@ TEST(train_writes_its_steps)
     }
 }
 
+/* Of more steps than the trainer keeps times of, the first one is there, under its number. */
+TEST(a_first_step_that_is_far_from_the_others)
+{
+    expect("printf 'x,y\\n1,2\\n3,4\\n' >long.csv; printf '%s\\n' 'source: {csv: {files: long.csv, "
+           "features: {x: {columns: [x]}, y: {columns: [y]}}}}' "
+           "'pipeline: [{repeat: 32800}, {batch: 1}]' 'train: {epochs: 1, input: x, target: y, "
+           "model: [dense: 1], loss: mean_squared_error, optimizer: {sgd: {learning_rate: "
+           "0.001}}}' >long.yaml");
+    expect("$L train long.yaml -q --trace long.json --set engine.threads=0");
+    expect("grep -o '\"name\":\"step\".*' long.json | sed 's/.*\"batch\"://; s/}.*//' >steps");
+    expect("head -1 steps | grep -qx 0");
+    expect("sed -n 2p steps | grep -qx 64"); /* of 65,600, but for the first, the last 65,536 */
+    expect("tail -1 steps | grep -qx 65599");
+}
+
 /* However many threads: what they keep of it is divided among them. */
 TEST(a_trace_is_bounded)
 {

@@ -308,9 +308,14 @@ void leat_train_checkpoint_step(leat_train_run *t, int64_t left)
         try_save(t);
 }
 
+/* What batches behind the last update change all the same: the statistics of batch_norm, and at the end of the run weights by
+ * `average: lookahead`. */
 static void say_unused(const leat_train_checkpoint *keep)
 {
-    const char *more = "; the last checkpoint is from before them";
+    const char *more =
+        "; the last checkpoint is from before them, and --save, which is of the end, "
+        "may differ from it in statistics of batch_norm, and with lookahead in "
+        "weights";
     if (!keep->folder)
         more = "";
     else if (keep->ready_steps == 0 && !keep->goes_on)
@@ -318,8 +323,8 @@ static void say_unused(const leat_train_checkpoint *keep)
     else if (keep->saved_steps != keep->ready_steps)
         more = "; there is no checkpoint of the last update, because batches after it were masked";
     fprintf(stderr,
-            "leat train: the last batches changed no weight: they are only a part of those that "
-            "make an update (train.accumulate)%s\n",
+            "leat train: the last batches made no update: they are only a part of those that "
+            "make one (train.accumulate)%s\n",
             more);
 }
 
