@@ -301,6 +301,18 @@ TEST(quotes_keep_blanks)
                "is no name of its `classes`: 'a '");
 }
 
+/* Blanks around a field are left out first; what is still too long is not missing. */
+TEST(many_blanks_are_no_missing_value)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "n,m\n%300s,1\n2%300s,2\n%300s,3\n", "1", "", "");
+    check_numbers(text, "features: {n: {columns: n, type: int64, default: -1}}",
+                  (const int64_t[]){ 1, 2, -1 }, 3);
+    snprintf(text, sizeof text, "n,m\n\"%300s\",1\n", "1");
+    fails_with(text, "features: {n: {columns: n, default: 7}}", LEAT_E_DATA,
+               "column 0 (feature 'n') is no float32: ''…");
+}
+
 /* Notes of a plan about the header of this file. */
 static int count_notes(const char *text, const char *options)
 {
