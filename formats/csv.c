@@ -23,7 +23,7 @@ int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size
         } else if (state == QUOTED) {
             state = byte == '"' ? QUOTE : QUOTED;
         } else if (state == LINE && (byte == '\n' || byte == '\r')) {
-            continue;
+            scan->n_empty += byte == '\n';
         } else { /* a quote opens a field, or stands for one after another quote */
             begins = state == LINE;
             state = byte == '"' ? QUOTED : after(byte, delimiter);

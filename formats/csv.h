@@ -12,6 +12,7 @@
 typedef struct leat_csv_scan {
     char delimiter;
     int state;
+    uint64_t n_empty; /* empty lines so far */
 } leat_csv_scan;
 
 /* Reads on from bytes[*at] to the next first byte of a record, and moves *at behind it.

@@ -345,6 +345,39 @@ TEST(a_header_of_numbers_is_noted)
     assert_int_equal(count_notes("5,\n1,-3\n", "features: {x: 0..1}"), 0);
 }
 
+/* Of files with one column an empty line may be meant as a missing value. */
+TEST(empty_lines_are_noted)
+{
+    static const struct {
+        const char *text, *options, *note;
+    } cases[] = {
+        { "\ny\n1\n\n3\n\r\n\n\"\"\n\n", "",
+          "csv: an empty line is no record, and 3 lie between records, the first in n.csv: " },
+        { "y\n\n1\n", "",
+          "csv: an empty line is no record, and 1 lies between records, the first in n.csv: where "
+          "a value is missing, write \"\" or a word of `na`" },
+        { "\n1\n2\n", "header: false, ", "csv: an empty line is no record, and 1 lies between" },
+        { "y\n1\n \n2\n\n\n", "", NULL },
+        { "\n\ny\r\n1\r\n2\r\n\r\n", "", NULL },
+        { "y,z\n1,2\n\n3,4\n", "", NULL },
+    };
+    assert_int_equal(chdir(test_folder), 0); /* so that names are short */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char options[100];
+        leat_plan *plan;
+        leat_error err;
+        put_text("n.csv", cases[i].text);
+        snprintf(options, sizeof options, "%sfeatures: {y: {columns: 0, default: -1}}",
+                 cases[i].options);
+        check(open_csv("n.csv", options, "pipeline: [{batch: 1}]", &plan, &err), &err);
+        const char *const note = leat_plan_note(plan, 0);
+        if (cases[i].note ? !note || strncmp(note, cases[i].note, strlen(cases[i].note)) != 0
+                          : note != NULL)
+            fail_msg("case %zu: %s", i, note ? note : "no note");
+        leat_plan_close(&plan);
+    }
+}
+
 TEST(errors_say_what_and_where)
 {
     static const char one[] = "features: {x: a}";
