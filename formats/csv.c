@@ -23,7 +23,7 @@ int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size
         } else if (state == QUOTED) {
             state = byte == '"' ? QUOTE : QUOTED;
         } else if (state == LINE && (byte == '\n' || byte == '\r')) {
-            continue;
+            scan->n_empty += byte == '\n';
         } else { /* a quote opens a field, or stands for one after another quote */
             begins = state == LINE;
             state = byte == '"' ? QUOTED : after(byte, delimiter);
@@ -63,24 +63,27 @@ static int take_quoted(leat_csv_cursor *c, char *text, size_t room, size_t *n)
     return 0;
 }
 
-static int take_plain(leat_csv_cursor *c, char *text, size_t room, size_t *n)
-{
-    const uint8_t *const begin = c->at, *const end = c->end, *at = begin;
-    const uint8_t delimiter = (uint8_t)c->delimiter;
-    int good = 1;
-    for (; at < end && *at != delimiter; at++) {
-        if ((size_t)(at - begin) < room)
-            text[at - begin] = (char)*at;
-        good &= *at != '"';
-    }
-    *n = (size_t)(at - begin);
-    c->at = at;
-    return good;
-}
-
 static int is_space(char byte)
 {
     return byte == ' ' || byte == '\t';
+}
+
+/* Blanks are left out before the field is cut to the room: they must not make it an empty one. */
+static int take_plain(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+{
+    const uint8_t *const end = c->end, *begin = c->at, *at = begin;
+    const uint8_t delimiter = (uint8_t)c->delimiter;
+    int good = 1;
+    for (; at < end && *at != delimiter; at++)
+        good &= *at != '"';
+    c->at = at;
+    while (at > begin && is_space((char)at[-1]))
+        at--;
+    while (begin < at && is_space((char)*begin))
+        begin++;
+    *n = (size_t)(at - begin);
+    memcpy(text, begin, *n < room ? *n : room);
+    return good;
 }
 
 char *leat_csv_trim(char *text)
@@ -115,7 +118,5 @@ char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
     c->done = c->at == c->end;
     c->at += !c->done;
     text[*n < most ? *n : most] = 0;
-    if (c->fault)
-        return NULL;
-    return c->quoted ? text : leat_csv_trim(text);
+    return c->fault ? NULL : text;
 }

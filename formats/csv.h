@@ -12,6 +12,7 @@
 typedef struct leat_csv_scan {
     char delimiter;
     int state;
+    uint64_t n_empty; /* empty lines so far */
 } leat_csv_scan;
 
 /* Reads on from bytes[*at] to the next first byte of a record, and moves *at behind it.
@@ -34,8 +35,8 @@ typedef struct leat_csv_cursor {
 leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter);
 
 /* Takes the next field, without its quotes, or if it has none without spaces and tabs around it: copies as many bytes
- * as there is room for, with a terminating 0. *n: all bytes, spaces too. Returns its start in `text`; NULL: a field with a
- * zero byte or with quotes that RFC 4180 does not allow, and cursor->fault says which. */
+ * as there is room for, with a terminating 0. *n: all of these bytes. Returns `text`; NULL: a field with a zero byte or with
+ * quotes that RFC 4180 does not allow, and cursor->fault says which. */
 char *leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
 
 /* Cuts spaces and tabs off both ends, which a number in quotes may have. Returns its start in `text`. */

@@ -72,7 +72,7 @@ LEAT_API uint64_t leat_plan_stamp(const leat_plan *plan);
 /* The same of at most 256 of the files, and of 16 KB of the content of each: tells one set from another. */
 LEAT_API uint64_t leat_plan_fingerprint(const leat_plan *plan);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
- * no full stop; NULL past the end. Valid until the plan is closed. */
+ * no full stop; the 16th counts the rest if there are more; NULL past the end. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
 
 /* --- the resolved plan ---------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ static op_result parse(const char *const *options, const char *line, size_t n)
     return r;
 }
 
+/* More of them than the bytes of a number. */
+#define BLANKS "                                        \t                                        "
+
 TEST(lines_become_numbers)
 {
     static const struct {
@@ -43,6 +46,7 @@ TEST(lines_become_numbers)
         { { "columns", "2" }, " 1 ,\t2 ", 2, { 1, 2 } },
         { { "columns", "3" }, "\"1\",\"2.5\",3", 3, { 1, 2.5, 3 } },
         { { "columns", "2" }, "\" 1\",\"2\t\"", 2, { 1, 2 } },
+        { { "columns", "2", "fill", "9" }, BLANKS "1" BLANKS "," BLANKS, 2, { 1, 9 } },
         { { "columns", "2", "delimiter", ";" }, "1;2", 2, { 1, 2 } },
         { { "columns", "2", "delimiter", "\t" }, "1\t2", 2, { 1, 2 } },
         { { "columns", "2", "delimiter", "." }, "1.2", 2, { 1, 2 } },
@@ -125,6 +129,10 @@ TEST(bad_lines_are_named)
         { { "columns", "1", "first", "1" },
           "a \"b\" c,1",
           "parse_csv: field 0 has a quote that RFC 4180 does not allow" },
+        /* What is cut is not missing. */
+        { { "columns", "1", "fill", "9" },
+          "\"" BLANKS "5\"",
+          "parse_csv: field 0 is no float32: ''…" },
         { { "columns", "1" },
           "0000000000000000000000000000000000000000000000000000000000000000000000000001",
           "parse_csv: field 0 is no float32: "

@@ -56,17 +56,18 @@ static bool is_missing(const csv_options *o, const char *text)
 static int read_number(const csv_options *o, const char *text, size_t size, int64_t number,
                        void *out, int64_t i, leat_error *err)
 {
-    const bool missing = is_missing(o, text);
+    const bool is_cut = size > MOST_DIGITS; /* what is left of it may be blanks */
+    const bool missing = !is_cut && is_missing(o, text);
     if (missing && *o->fill.text)
         return convert(o->dtype, o->fill.text, out, i) ? LEAT_OK : LEAT_E_DATA;
     if (missing)
         return leat_fail(err, LEAT_E_DATA,
                          "parse_csv: field %lld is %s%s: give `fill` a number for such fields",
                          (long long)number, *text ? "the missing value " : "empty", text);
-    if (size <= MOST_DIGITS && convert(o->dtype, text, out, i))
+    if (!is_cut && convert(o->dtype, text, out, i))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA, "parse_csv: field %lld is no %s: '%s'%s", (long long)number,
-                     dtypes[o->dtype], text, size > MOST_DIGITS ? "…" : "");
+                     dtypes[o->dtype], text, is_cut ? "…" : "");
 }
 
 /* --- the op -------------------------------------------------------------------------------------- */

@@ -307,9 +307,8 @@ int leat_plan_load(const char *path, leat_plan **out, leat_error *err)
     leat_config *config;
     *out = NULL;
     int rc = leat_config_load(path, &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, out, err);
+    if (rc >= 0)
+        rc = leat_plan_open(config, NULL, out, err);
     leat_config_close(&config);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "formats/grow.h"
 #include "pipeline/source/nested.h"
 #include "plan_impl.h"
 
@@ -155,6 +156,22 @@ int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i, leat_chain_o
 
 /* --- notes ----------------------------------------------------------------------------------- */
 
+/* Adds a note that does not exist yet. */
+static bool keep_note(leat_plan *plan, char *text)
+{
+    for (int32_t i = 0; i < plan->n_notes; i++)
+        if (!strcmp(plan->notes[i], text))
+            return false;
+    char **const more = leat_grow(plan->notes, (size_t)plan->n_notes, sizeof *more);
+    if (!more)
+        return false;
+    plan->notes = more;
+    plan->notes[plan->n_notes++] = text;
+    snprintf(plan->more_notes, sizeof plan->more_notes, "and %d more notes",
+             plan->n_notes - LEAT_MAX_NOTES + 1);
+    return true;
+}
+
 void leat_note_add(leat_plan *plan, const char *format, ...)
 {
     va_list args;
@@ -167,12 +184,7 @@ void leat_note_add(leat_plan *plan, const char *format, ...)
     va_start(args, format);
     leat_text_v(text, (size_t)length + 1, format, args);
     va_end(args);
-    bool is_new = plan->n_notes < LEAT_MAX_NOTES;
-    for (int32_t i = 0; i < plan->n_notes && is_new; i++)
-        is_new = strcmp(plan->notes[i], text) != 0;
-    if (is_new)
-        plan->notes[plan->n_notes++] = text;
-    else
+    if (!keep_note(plan, text))
         free(text);
 }
 
@@ -180,9 +192,14 @@ void leat_note_clear(leat_plan *plan)
 {
     while (plan->n_notes)
         free(plan->notes[--plan->n_notes]);
+    free(plan->notes);
+    plan->notes = NULL;
 }
 
 const char *leat_plan_note(const leat_plan *plan, int32_t i)
 {
-    return plan && i >= 0 && i < plan->n_notes ? plan->notes[i] : NULL;
+    if (!plan || i < 0 || i >= plan->n_notes || i >= LEAT_MAX_NOTES)
+        return NULL;
+    return i == LEAT_MAX_NOTES - 1 && plan->n_notes > LEAT_MAX_NOTES ? plan->more_notes
+                                                                     : plan->notes[i];
 }

@@ -203,7 +203,8 @@ struct leat_plan {
     struct leat_plan *gpu;
     const struct leat_plan *whole; /* in such a copy: the original plan, else NULL */
     int32_t n_notes;
-    char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see leat_note_add() */
+    char **notes;        /* all of them. Owned, but by no copy of the plan; see leat_note_add() */
+    char more_notes[40]; /* the last of LEAT_MAX_NOTES that are shown, if there are more */
 };
 
 /* The original plan; `plan` may be its GPU copy. Stages have the same numbers in all copies. */
@@ -219,7 +220,7 @@ static inline int leat_plan_op_code(int rc, int otherwise)
 }
 
 /* Adds something that the user of the plan should know but that is no error: "shuffle: ...". A note
- * that exists already is not added again. After LEAT_MAX_NOTES, or without memory, it is left out. */
+ * that exists already is not added again. Without memory it is left out. */
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
 /* Frees all notes. */
 void leat_note_clear(leat_plan *plan);

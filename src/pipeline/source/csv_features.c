@@ -294,13 +294,14 @@ void leat_csv_features_close(leat_csv_features *f)
 static int read_field(const leat_csv_feature *f, const char *name, const leat_csv_layout *layout,
                       int64_t column, const char *text, size_t n, void *out, leat_error *err)
 {
-    const bool missing = is_missing(layout, text);
+    const bool is_cut = n >= LEAT_CSV_FIELD; /* what is left of it may be blanks */
+    const bool missing = !is_cut && is_missing(layout, text);
     if (missing && f->has_missing) {
         memcpy(out, &f->missing, leat_dtype_bytes(f->dtype));
         return LEAT_OK;
     }
     /* An empty field may be a class without a name. */
-    if (n < LEAT_CSV_FIELD && (!missing || f->n_classes) && convert(f, text, out))
+    if (!is_cut && (!missing || f->n_classes) && convert(f, text, out))
         return LEAT_OK;
     if (missing)
         return leat_fail(err, LEAT_E_DATA,
@@ -308,9 +309,10 @@ static int read_field(const leat_csv_feature *f, const char *name, const leat_cs
                          (long long)column, name, *text ? "the missing value " : "empty", text);
     float value;
     const bool large = f->dtype == LEAT_F32 && leat_number_f32(text, &value) == LEAT_NUMBER_LARGE;
-    return leat_fail(err, LEAT_E_DATA, "column %lld (feature '%s') is %s%s: '%.80s'",
+    return leat_fail(err, LEAT_E_DATA, "column %lld (feature '%s') is %s%s: '%.80s'%s",
                      (long long)column, name, large ? "too large for " : "no ",
-                     f->n_classes ? "name of its `classes`" : leat_dtype_name(f->dtype), text);
+                     f->n_classes ? "name of its `classes`" : leat_dtype_name(f->dtype), text,
+                     strlen(text) > 80 || is_cut ? "…" : "");
 }
 
 static int take_tensors(const leat_source *base, leat_scratch *scratch, leat_view *views,

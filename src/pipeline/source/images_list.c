@@ -280,6 +280,27 @@ static int note_left_out(leat_images_list *list, const left_out *what, const cha
                                 what->first);
 }
 
+/* Files that were left out between the others. */
+static int tell_moved(leat_images_list *list, const others *out, leat_error *err)
+{
+    const leat_file_list *const given = list->given;
+    const size_t n = out->empty.n + out->no_images.n + out->missing.n;
+    const size_t all = n + (given ? given->n_unmatched : 0);
+    const char *const first = out->empty.n       ? out->empty.first
+                              : out->no_images.n ? out->no_images.first
+                              : n                ? out->missing.first
+                              : all              ? given->first_unmatched
+                                                 : "";
+    if (all == 0)
+        return LEAT_OK;
+    return leat_source_add_note(
+        &list->moved, err,
+        "%zu %s left out (%s%s): mend %s, or remove %s here and %s in the others", all,
+        all == 1 ? "file is" : "files are", all == 1 ? "" : "the first: ", first,
+        all == 1 ? "it" : "them", all == 1 ? "it" : "them",
+        all == 1 ? "its element" : "their elements");
+}
+
 /* Relies on the order of files: by label. */
 static int note_empty(const walk *w)
 {
@@ -320,7 +341,8 @@ static int note_others(leat_images_list *list, const others *out, leat_error *er
     int rc;
     if ((rc = note_left_out(list, &out->empty, "empty file", "empty files", err)) < 0 ||
         (rc = note_left_out(list, &out->no_images, "file that is no image",
-                            "files that are no images", err)) < 0)
+                            "files that are no images", err)) < 0 ||
+        (rc = tell_moved(list, out, err)) < 0)
         return rc;
     return note_left_out(list, &out->missing, "file that cannot be opened",
                          "files that cannot be opened", err);
@@ -453,6 +475,7 @@ void leat_images_list_close(leat_images_list *list)
     free(list->given);
     free(list->files);
     free(list->notes);
+    free(list->moved);
     *list = (leat_images_list){ 0 };
 }
 

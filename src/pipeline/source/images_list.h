@@ -29,7 +29,7 @@ typedef struct leat_images_list {
     size_t n_files, room;
     int32_t n_classes;
     char **classes;        /* names of the n_classes folders; NULL: a list */
-    char *notes;           /* see leat_source; NULL: none */
+    char *notes, *moved;   /* see leat_source; NULL: none */
     size_t root_length;    /* bytes of the folder that paths start with */
     leat_file_list *given; /* the list; NULL: a folder per class */
 } leat_images_list;

@@ -190,6 +190,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->n_bytes += source->n_bytes;
     whole->saved_bytes += source->saved_bytes;
     whole->lost_bytes += source->lost_bytes;
+    whole->moved = whole->moved ? whole->moved : source->moved;
     whole->n_files += source->n_files;
     whole->index_bytes += source->index_bytes;
     whole->seek_bytes += source->seek_bytes;

@@ -143,9 +143,10 @@ struct leat_source {
     const char *class_feature; /* which they are of, if the source says; "": unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    char *notes;                  /* one line each; NULL: none. Owned */
-    bool seek_complete;           /* every file has a JPEG index (leat_seek) that fits */
-    char seek_note[200];          /* names a JPEG index that does not fit, and why; "": none */
+    char *notes;         /* one line each; NULL: none. Owned */
+    const char *moved;   /* lines: why elements behind missing ones moved; NULL: none is missing */
+    bool seek_complete;  /* every file has a JPEG index (leat_seek) that fits */
+    char seek_note[200]; /* names a JPEG index that does not fit, and why; "": none */
     struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
 };
 

@@ -56,6 +56,8 @@ typedef struct csv_source {
     leat_row_files rows;
     csv_lines *lines; /* of each group */
     size_t n_lines;
+    uint64_t n_empty;  /* empty lines between records */
+    const char *empty; /* the first file that has some, while the source opens */
     leat_csv_layout layout;
     leat_csv_features features;
     first_line first; /* while the source opens */
@@ -77,7 +79,9 @@ enum { PIECE = 1 << 18 };
 typedef struct places {
     uint64_t *at;
     size_t n;
-    uint64_t n_ends; /* line ends in the file */
+    uint64_t n_ends;       /* line ends in the file */
+    uint64_t empty_before; /* empty lines before the first record */
+    uint64_t empty_among;  /* empty lines between it and the last one */
 } places;
 
 static int add_place(places *p, uint64_t at, leat_error *err)
@@ -137,8 +141,11 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
         if (rc >= 0 && left <= PIECE)
             out->n_ends += piece[n - 1] != '\n';
         size_t at = rc >= 0 && from == 0 ? leat_utf8_mark(piece, n) : 0;
-        while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at))
+        while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at)) {
+            out->empty_before = out->n ? out->empty_before : scan.n_empty;
+            out->empty_among = scan.n_empty - out->empty_before;
             rc = add_place(out, from + at - 1, err);
+        }
     }
     free(piece);
     if (rc >= 0 && out->n && leat_csv_scan_in_quotes(&scan))
@@ -279,8 +286,24 @@ static int add_file(csv_source *source, const csv_options *o, const char *path,
         (rc = scan_file(file, *o->delimiter.text, &found, err)) >= 0 &&
         (found.n < 2 || (rc = read_first(source, o, file, &found, where, err)) >= 0))
         rc = add_group(source, file, &found, has_header && found.n > 1, err);
+    const uint64_t n_empty = found.empty_among + (has_header ? 0 : found.empty_before);
+    source->empty = source->n_empty || !n_empty ? source->empty : path;
+    source->n_empty += n_empty;
     free(found.at);
     return rc;
+}
+
+/* With one column an empty line may be meant as a missing value. */
+static int note_empty(csv_source *source, leat_error *err)
+{
+    const unsigned long long n = source->n_empty;
+    if (n == 0 || source->layout.n_columns != 1)
+        return LEAT_OK;
+    return leat_source_add_note(
+        &source->rows.base.notes, err,
+        "csv: an empty line is no record, and %llu %s between records, the first in %s: where a "
+        "value is missing, write \"\" or a word of `na`",
+        n, n == 1 ? "lies" : "lie", source->empty);
 }
 
 /* --- the source ---------------------------------------------------------------------------------- */
@@ -296,6 +319,8 @@ static int open_all(csv_source *source, const csv_options *o, const leat_row_pat
     source->layout.na = o->na;
     for (size_t i = 0; i < paths->n && rc >= 0; i++)
         rc = add_file(source, o, paths->pairs[i].file, where, err);
+    if (rc >= 0)
+        rc = note_empty(source, err);
     source->layout.names = NULL;
     free(source->first.bytes);
     source->first = (first_line){ 0 };

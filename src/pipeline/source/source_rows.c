@@ -41,9 +41,8 @@ static void fetch(const uint8_t *row, size_t n)
 static void hint(const leat_source *base, uint64_t record)
 {
     const rows_source *const source = (const rows_source *)base;
-    for (int32_t i = 0; i < base->n_features; i++) {
+    for (int32_t i = 0; i < base->n_features; i++)
         fetch(source->data[i] + record * source->row_bytes[i], source->row_bytes[i]);
-    }
 }
 
 #define AHEAD 12          /* rows that are fetched into the cache while another one is copied */

@@ -79,6 +79,7 @@ static void close_tfrecord(leat_source *base)
     leat_tfrecord_list_close(&source->list);
     free(source->shards);
     free(source->base.notes);
+    free(source->moved);
     free(source);
 }
 
@@ -336,6 +337,13 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
+    const int rc = leat_source_add_note(
+        &source->moved, err,
+        "%s is damaged, and how many records are lost in it is not known: replace the file",
+        s->path);
+    source->base.moved = source->moved;
+    if (rc < 0)
+        return rc;
     return leat_source_add_note(
         &source->base.notes, err,
         "tfrecord: %s is damaged: %s in %u place%s lost, the first at byte %llu (record "

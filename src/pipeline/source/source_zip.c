@@ -149,6 +149,12 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
                               "zip: the order of a source must be the same in every epoch, because "
                               "the elements belong together: put shuffle and repeat into the "
                               "pipeline after zip");
+    if (child->source->moved)
+        return leat_node_fail(child->where, err, LEAT_E_DATA,
+                              "zip: elements of source %zu would stand beside wrong ones of the "
+                              "others: %.*s",
+                              i + 1, (int)strcspn(child->source->moved, "\n"),
+                              child->source->moved);
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_child_count(child, whole);
     leat_nested_mean_add(child, 1, whole);
@@ -161,6 +167,26 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
     return add_features(children, i, whole, err);
 }
 
+/* A pass is as long as the shortest source. */
+static int note_lengths(leat_source_children *children, leat_error *err)
+{
+    size_t shortest = 0, longest = 0;
+    for (size_t i = 1; i < children->n; i++) {
+        const uint64_t n = children->list[i].order.n_samples;
+        shortest = n < children->list[shortest].order.n_samples ? i : shortest;
+        longest = n > children->list[longest].order.n_samples ? i : longest;
+    }
+    const unsigned long long least = children->list[shortest].order.n_samples,
+                             most = children->list[longest].order.n_samples;
+    if (least == most)
+        return LEAT_OK;
+    return leat_source_add_note(
+        &children->notes, err,
+        "zip: source %zu has %llu elements, but source %zu has %llu, so the rest of source %zu is "
+        "left out; if that is meant, give source %zu `pipeline: [{take: %llu}]`",
+        longest + 1, most, shortest + 1, least, longest + 1, longest + 1, least);
+}
+
 static int open_zip(const void *opts, const leat_node *where, const leat_source_setting *setting,
                     leat_source **out, leat_error *err)
 {
@@ -170,9 +196,11 @@ static int open_zip(const void *opts, const leat_node *where, const leat_source_
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
     int rc = leat_nested_open("zip", o->sources, where, setting, &source->children, err);
-    source->base.notes = source->children.notes;
     for (size_t i = 0; i < source->children.n && rc >= 0; i++)
         rc = add_child(&source->children, i, &source->base, err);
+    if (rc >= 0)
+        rc = note_lengths(&source->children, err);
+    source->base.notes = source->children.notes;
     if (rc >= 0)
         leat_nested_seek(&source->children, &source->base);
     if (rc < 0)

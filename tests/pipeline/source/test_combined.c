@@ -141,6 +141,84 @@ TEST(zip_puts_side_by_side)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* Elements of a zip belong together. */
+static void expect_zip_note(const char *take, const char *note)
+{
+    char source[400];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(source, sizeof source,
+             "{zip: [" XA "%s}, {tfrecord: {files: 'B', features: {y: {key: x}}}}]}", take);
+    check(combined_try_plan(source, "", "[{batch: 5}]", &plan, &err), &err);
+    const char *const said = leat_plan_note(plan, 0);
+    assert_string_equal(said ? said : "", note);
+    assert_int_equal(leat_plan_get_info(plan)->n_records, N_B);
+    leat_plan_close(&plan);
+}
+
+TEST(zip_tells_what_it_leaves_out)
+{
+    expect_zip_note("", "zip: source 1 has 40 elements, but source 2 has 25, so the rest of source "
+                        "1 is left out; if that is meant, give source 1 `pipeline: [{take: 25}]`");
+    expect_zip_note(", pipeline: [{take: 25}]", "");
+}
+
+/* Three records of zeros are one lost place, so that those behind it have moved. */
+TEST(zip_refuses_a_file_that_lost_records)
+{
+    char text[600];
+    size_t n;
+    leat_plan *plan;
+    leat_error err;
+    uint8_t *const bytes = read_whole(a, &n);
+    const size_t size = n / N_A;
+    memset(bytes + 10 * size, 0, 3 * size);
+    put_file("damaged", bytes, n);
+    free(bytes);
+    for (int nested = 0; nested < 2; nested++) {
+        snprintf(text, sizeof text,
+                 "source: {zip: [%s{tfrecord: {files: '%s', features: {x: {}}}}%s, {tfrecord: "
+                 "{files: '%s', features: {y: {key: x}}}}]}\n"
+                 "pipeline: [{on_error: mask}, {batch: 5}]\n",
+                 nested ? "{concat: [" : "", in_folder("damaged"), nested ? "]}" : "", a);
+        assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
+        assert_non_null(strstr(err.message, "zip: elements of source 1 would stand beside wrong "
+                                            "ones of the others: "));
+        assert_non_null(strstr(err.message, "/damaged is damaged, and how many records are lost in "
+                                            "it is not known: replace the file"));
+    }
+}
+
+TEST(zip_refuses_images_that_left_files_out)
+{
+    static const char *const lists[] = {
+        "moved", "{path: moved.txt, root: moved, skip_bad: true}",
+        "{path: moved.txt, root: moved, class_from: '([ab])\\.jpg', skip_bad: true}"
+    };
+    static const char *const left_out[] = { "1 file is left out (moved/k/0.jpg): mend it",
+                                            "1 file is left out (moved/k/0.jpg): mend it",
+                                            "1 file is left out (k/0.jpg): mend it" };
+    put_text("moved/k/0.jpg", "");
+    put_text("moved/k/a.jpg", "\xff\xd8\xff\xe0");
+    put_text("moved/k/b.jpg", "\xff\xd8\xff\xe0");
+    put_text("moved.txt", "k/0.jpg\nk/a.jpg\nk/b.jpg\n");
+    put_text("y.csv", "y\n0\n1\n2\n");
+    assert_int_equal(chdir(test_folder), 0); /* so that names are short */
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char text[400];
+        leat_plan *plan;
+        leat_error err;
+        snprintf(text, sizeof text,
+                 "source: {zip: [{csv: {files: y.csv, features: {y: y}}}, {images: %s}]}\n"
+                 "pipeline: [{map: [decode_image, {resize: 8}]}, {batch: 1}]\n",
+                 lists[i]);
+        assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
+        if (!strstr(err.message, "elements of source 2 would stand beside wrong ones") ||
+            !strstr(err.message, left_out[i]))
+            fail_msg("%s", err.message);
+    }
+}
+
 static leat_source_info source_of(const char *source)
 {
     leat_plan *plan;
@@ -482,8 +560,8 @@ TEST(every_kind_names_its_parts)
     }
     check(combined_try_plan(
               "{zip: [{tfrecord: {files: 'A', features: {id: {shape: []}}}, pipeline: "
-              "[{filter: {feature: id, min: 10}}]}, {tfrecord: {files: 'C', features: {label: "
-              "{shape: []}}}}]}",
+              "[{filter: {feature: id, min: 10}}, {take: 10}]}, {tfrecord: {files: 'C', features: "
+              "{label: {shape: []}}}}]}",
               "", "[{batch: 4}]", &plan, &err),
           &err);
     assert_string_equal(leat_plan_note(plan, 0), kept);

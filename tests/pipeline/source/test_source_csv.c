@@ -301,6 +301,18 @@ TEST(quotes_keep_blanks)
                "is no name of its `classes`: 'a '");
 }
 
+/* Blanks around a field are left out first; what is still too long is not missing. */
+TEST(many_blanks_are_no_missing_value)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "n,m\n%300s,1\n2%300s,2\n%300s,3\n", "1", "", "");
+    check_numbers(text, "features: {n: {columns: n, type: int64, default: -1}}",
+                  (const int64_t[]){ 1, 2, -1 }, 3);
+    snprintf(text, sizeof text, "n,m\n\"%300s\",1\n", "1");
+    fails_with(text, "features: {n: {columns: n, default: 7}}", LEAT_E_DATA,
+               "column 0 (feature 'n') is no float32: ''…");
+}
+
 /* Notes of a plan about the header of this file. */
 static int count_notes(const char *text, const char *options)
 {
@@ -331,6 +343,39 @@ TEST(a_header_of_numbers_is_noted)
     assert_int_equal(count_notes("0,1\n1,-3\n", "header: false, features: {x: 0..1}"), 0);
     assert_int_equal(count_notes("5,a\n1,-3\n", "features: {x: 0..1}"), 0);
     assert_int_equal(count_notes("5,\n1,-3\n", "features: {x: 0..1}"), 0);
+}
+
+/* Of files with one column an empty line may be meant as a missing value. */
+TEST(empty_lines_are_noted)
+{
+    static const struct {
+        const char *text, *options, *note;
+    } cases[] = {
+        { "\ny\n1\n\n3\n\r\n\n\"\"\n\n", "",
+          "csv: an empty line is no record, and 3 lie between records, the first in n.csv: " },
+        { "y\n\n1\n", "",
+          "csv: an empty line is no record, and 1 lies between records, the first in n.csv: where "
+          "a value is missing, write \"\" or a word of `na`" },
+        { "\n1\n2\n", "header: false, ", "csv: an empty line is no record, and 1 lies between" },
+        { "y\n1\n \n2\n\n\n", "", NULL },
+        { "\n\ny\r\n1\r\n2\r\n\r\n", "", NULL },
+        { "y,z\n1,2\n\n3,4\n", "", NULL },
+    };
+    assert_int_equal(chdir(test_folder), 0); /* so that names are short */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char options[100];
+        leat_plan *plan;
+        leat_error err;
+        put_text("n.csv", cases[i].text);
+        snprintf(options, sizeof options, "%sfeatures: {y: {columns: 0, default: -1}}",
+                 cases[i].options);
+        check(open_csv("n.csv", options, "pipeline: [{batch: 1}]", &plan, &err), &err);
+        const char *const note = leat_plan_note(plan, 0);
+        if (cases[i].note ? !note || strncmp(note, cases[i].note, strlen(cases[i].note)) != 0
+                          : note != NULL)
+            fail_msg("case %zu: %s", i, note ? note : "no note");
+        leat_plan_close(&plan);
+    }
 }
 
 TEST(errors_say_what_and_where)
