@@ -421,7 +421,15 @@ static int is_in(const above *at, const struct stat *folder)
     return at != NULL;
 }
 
-/* What is neither a file nor a folder that can be read is an error, or is left out. */
+static int fail_io(reading *r, const char *path, const char *what)
+{
+    const int error = errno;
+    return error == ENOMEM ? fail_memory(r->err)
+                           : leat_format_fail(r->err, LEAT_FORMAT_IO, 0, "%s: %s%s", path, what,
+                                              strerror(error));
+}
+
+/* What is neither a file nor a folder is an error, or is left out. */
 static int refuse(reading *r, const char *path, const char *why)
 {
     if (!r->o->skip)
@@ -436,8 +444,11 @@ static int walk(reading *r, const char *folder, const above *up);
 static int visit(reading *r, const char *path, const above *up)
 {
     struct stat status;
-    if (stat(path, &status) < 0)
+    if (stat(path, &status) < 0) {
+        if (errno != ENOENT && errno != ELOOP) /* it may be a whole class */
+            return fail_io(r, path, "");
         return refuse(r, path, errno == ENOENT ? "a broken link" : strerror(errno));
+    }
     if (S_ISREG(status.st_mode)) {
         const char *const name = path + strlen(r->list->root);
         return add_entry(r, name + (*name == '/'));
@@ -454,7 +465,7 @@ static int walk(reading *r, const char *folder, const above *up)
     struct dirent **entries;
     const int n = leat_folder_list(folder, &entries);
     if (n < 0)
-        return errno == ENOMEM ? fail_memory(r->err) : refuse(r, folder, strerror(errno));
+        return fail_io(r, folder, "cannot read the folder: ");
     int rc = LEAT_FORMAT_OK;
     for (int i = 0; i < n; i++) {
         char *path;
@@ -507,7 +518,7 @@ static int is_folder(const char *path)
 int leat_file_list_wants(const char *path, const leat_file_list_options *options)
 {
     struct stat status;
-    return stat(path, &status) == 0 && (!S_ISDIR(status.st_mode) || *options->class_from);
+    return *options->class_from || (stat(path, &status) == 0 && !S_ISDIR(status.st_mode));
 }
 
 const char *leat_file_list_unused(const char *path, const leat_file_list_options *o)
@@ -543,17 +554,17 @@ static int choose_delimiter(reading *r, const char *path)
 }
 
 /* Fills what both kinds of lists begin with. */
-static int begin(reading *r, leat_file_list *out, const char *path, const leat_file_list_options *o,
-                 leat_format_error *err)
+static int begin(reading *r, leat_file_list *out, const char *path, int folder,
+                 const leat_file_list_options *o, leat_format_error *err)
 {
     const char *const slash = strrchr(path, '/');
     *out = (leat_file_list){ .labels = { .type = o->type } };
     *r = (reading){ .list = out, .o = o, .err = err };
     out->name = strdup(path);
-    out->root = *o->root          ? strdup(o->root)
-                : is_folder(path) ? strdup(path)
-                : !slash          ? strdup(".")
-                                  : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    out->root = *o->root ? strdup(o->root)
+                : folder ? strdup(path)
+                : !slash ? strdup(".")
+                         : strndup(path, slash == path ? 1 : (size_t)(slash - path));
     if (!out->name || !out->root)
         return fail_memory(err);
     return *o->class_from ? leat_class_pattern_open(&r->pattern, o->class_from, err)
@@ -614,7 +625,7 @@ int leat_file_list_parse(leat_file_list *out, const char *path, const uint8_t *b
 {
     reading r;
     int rc;
-    if ((rc = begin(&r, out, path, options, err)) >= 0 && (rc = choose_delimiter(&r, path)) >= 0)
+    if ((rc = begin(&r, out, path, 0, options, err)) >= 0 && (rc = choose_delimiter(&r, path)) >= 0)
         rc = read_rows(&r, bytes, n);
     return end(&r, rc);
 }
@@ -627,7 +638,7 @@ int leat_file_list_open(leat_file_list *out, const char *path,
     int rc;
     if (is_folder(path)) {
         reading r;
-        if ((rc = begin(&r, out, path, options, err)) >= 0)
+        if ((rc = begin(&r, out, path, 1, options, err)) >= 0)
             rc = read_folder(&r);
         return end(&r, rc);
     }

@@ -10,6 +10,7 @@
  *     LEAT_FAULT_MS=M         instead it takes M ms longer
  *     LEAT_FAULT_UNTIL=FILE   instead it makes FILE.waits, and waits until FILE exists; after a minute the process is
  *                             killed
+ *     LEAT_FAULT_PATH=END     the calls "stat", "lstat" and "access" are counted only for paths that end so
  *     LEAT_FAULT_READ=N       a read() gives at most N bytes, as it may over FUSE
  *
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
@@ -99,6 +100,34 @@ static void find(void *call, const char *name)
     if (!found)
         abort();
     memcpy(call, &found, sizeof found);
+}
+
+static bool look_fails(const char *name, const char *path)
+{
+    const char *const end = getenv("LEAT_FAULT_PATH");
+    const size_t n = strlen(path), n_end = end ? strlen(end) : 0;
+    return end && n >= n_end && !strcmp(path + n - n_end, end) && fails(name);
+}
+
+VISIBLE int stat(const char *restrict path, struct stat *restrict out)
+{
+    int (*call)(const char *restrict, struct stat *restrict);
+    find(&call, "stat");
+    return look_fails("stat", path) ? -1 : call(path, out);
+}
+
+VISIBLE int lstat(const char *restrict path, struct stat *restrict out)
+{
+    int (*call)(const char *restrict, struct stat *restrict);
+    find(&call, "lstat");
+    return look_fails("lstat", path) ? -1 : call(path, out);
+}
+
+VISIBLE int access(const char *path, int mode)
+{
+    int (*call)(const char *, int);
+    find(&call, "access");
+    return look_fails("access", path) ? -1 : call(path, mode);
 }
 
 VISIBLE int rename(const char *from, const char *to)

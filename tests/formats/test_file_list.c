@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_file_list.c: lists of files: which entries, labels and classes they give, and what is refused, and where. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 
-#include "fixtures/command_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "formats/file_list.h"
 
@@ -277,8 +280,69 @@ TEST(long_lists_take_bounded_time)
     free(text);
 }
 
+/* The program's own: a folder `closed` may not be read, and looks at `root` are counted and may fail. */
+static int n_looks, look_that_fails;
+
+int scandir(const char *path, struct dirent ***out, int (*is)(const struct dirent *),
+            int (*compare)(const struct dirent **, const struct dirent **))
+{
+    int (*call)(const char *, struct dirent ***, int (*)(const struct dirent *),
+                int (*)(const struct dirent **, const struct dirent **));
+    void *const found = dlsym(RTLD_NEXT, "scandir");
+    memcpy(&call, &found, sizeof found);
+    if (!strstr(path, "/closed"))
+        return call(path, out, is, compare);
+    errno = EACCES;
+    return -1;
+}
+
+int stat(const char *restrict path, struct stat *restrict out)
+{
+    if (!strcmp(path, "root") && ++n_looks == look_that_fails) {
+        errno = ENOENT;
+        return -1;
+    }
+    return fstatat(AT_FDCWD, path, out, 0);
+}
+
+TEST(a_class_that_may_not_be_read_is_not_left_out)
+{
+    leat_file_list list;
+    leat_format_error why = { 0 };
+    leat_file_list_options o = plain;
+    o.class_from = "([a-z]+)/[^/]+$";
+    o.skip = 1;
+    put_text("r/cat/1.jpg", "1");
+    put_text("r/closed/2.jpg", "2");
+    assert_int_equal(leat_file_list_open(&list, in_folder("r"), &o, &why), LEAT_FORMAT_IO);
+    leat_file_list_close(&list);
+    assert_non_null(strstr(why.text, "r/closed: cannot read the folder: Permission denied"));
+}
+
+/* Two answers that differ would give names that start elsewhere. */
+TEST(a_folder_is_looked_at_once_to_tell_what_it_is)
+{
+    leat_file_list_options o = plain;
+    o.class_from = "([a-z]+)/[^/]+$";
+    put_text("once/root/cat/1.jpg", "1");
+    assert_int_equal(chdir(in_folder("once")), 0);
+    for (look_that_fails = 1; look_that_fails < 9; look_that_fails++) {
+        leat_file_list list;
+        leat_format_error why = { 0 };
+        n_looks = 0;
+        const int rc = leat_file_list_open(&list, "root", &o, &why);
+        if (rc == LEAT_FORMAT_OK) {
+            assert_string_equal(list.root, "root");
+            assert_string_equal(list.entries[0].name, "cat/1.jpg");
+        }
+        leat_file_list_close(&list);
+    }
+    look_that_fails = 0;
+}
+
 int main(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* as Python does */
+    unit_around_all(make_folder, remove_folder);
     return unit_run();
 }

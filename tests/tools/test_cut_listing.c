@@ -107,5 +107,26 @@ TEST(a_set_is_replaced_whole)
     assert_true(n_failed > 4);
 }
 
+/* Not as a file without a class: the others would get other numbers. */
+TEST(skip_bad_leaves_out_no_class_that_cannot_be_read)
+{
+    static const char *const lines[] = {
+        "$L convert images bad -o xb --class-from '([a-z]+)/[^/]+$' --skip-bad -q",
+        "$L convert images bad -o xb --skip-bad -q",
+        "$L plan x.yaml --set 'source={images: {path: bad, class_from: \"([a-z]+)/[^/]+$\", "
+        "skip_bad: true}}'",
+    };
+    make_pipeline();
+    expect_success(shell("cp -r test-images bad && mv bad/ring rings && ln -s ../rings bad/ring"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        expect_success(shell("%s && rm -f xb-*", lines[i]));
+        char line[300];
+        snprintf(line, sizeof line, "LEAT_FAULT_PATH=bad/ring %s", lines[i]);
+        assert_int_not_equal(disturb(line, "stat", 0, EIO), 0);
+        expect_in(err, "bad/ring: Input/output error");
+    }
+    assert_int_equal(count_files("xb-*"), 0);
+}
+
 TEST_FIXTURE(NULL, clean_all)
 SUITE_FIXTURE(make_images, command_remove_folder)
