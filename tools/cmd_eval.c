@@ -245,6 +245,7 @@ static int open_all(struct eval *e, leat_error *err)
         (rc = leat_files_check(e->o->sheet, &leat_files_svg, err)) < 0)
         return leat_fail_in(err, rc, "--sheet: ");
     if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
+        (rc = leat_trained_leave_out_blends(&e->t, &how, err)) < 0 ||
         (rc = leat_trained_open(&e->t, &how, err)) < 0 ||
         (!how.labels &&
          (rc = leat_trained_take_classes(&e->t, leat_trained_section(&how), e->t.plan, err)) < 0) ||
@@ -532,7 +533,8 @@ const leat_command leat_command_eval = {
             "`eval` part, and prints loss, accuracy, top-k accuracy, precision, recall and F1 of "
             "each class with their means, and a confusion matrix; with `--set "
             "train.metrics=[auc]` also the area under each class's ROC curve. The data that the "
-            "model was trained on are not needed.\n\n"
+            "model was trained on are not needed. Ops that blend samples (mixup, cutmix) are left "
+            "out, with a note.\n\n"
             "--sheet draws the images that the model got wrong with the highest probability, each "
             "with its class and what was predicted. --json has them by record.",
     .example = "  leat eval examples/cifar10.yaml --weights cifar10.safetensors --sheet wrong.svg",

@@ -176,7 +176,8 @@ static int open_all(struct predict *p, leat_error *err)
                                    .threads = p->o->threads,
                                    .set = &p->o->set };
     int rc = leat_json_check(p->o->json, err);
-    if (rc < 0 || (rc = leat_trained_open_config(&p->t, &how, err)) < 0)
+    if (rc < 0 || (rc = leat_trained_open_config(&p->t, &how, err)) < 0 ||
+        (rc = leat_trained_leave_out_blends(&p->t, &how, err)) < 0)
         return rc;
     const char *const section = leat_trained_section(&how);
     if (p->call->n_arguments > 1 && (rc = read_images(p, section, err)) < 0)
@@ -378,7 +379,8 @@ const leat_command leat_command_predict = {
             "Without images it takes the records of the `eval` part, such as the lines of a CSV "
             "file, also those that drop_remainder would leave out. If the loss has no "
             "probabilities (mean_squared_error) it prints all outputs, "
-            "in order. A file or record that cannot be read is an error.",
+            "in order. A file or record that cannot be read is an error. Ops that blend samples "
+            "(mixup, cutmix) are left out, with a note.",
     .example =
         "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png\n"
         "  leat predict prices.yaml --weights prices.safetensors --json prices.json",

@@ -279,4 +279,30 @@ TEST_WITH(named_images_come_once_each_as_named, NULL, clean)
     }
 }
 
+/* The same results as of a section without the map, however that is written, and a note. */
+TEST_WITH(no_blend_is_judged, NULL, clean)
+{
+    static const char *const maps[] = { "[mixup: 1, mixup: 1]", "{ops: {cutmix: {p: 1}}}",
+                                        "{tensor: image, ops: [{cutmix: 1}, mixup]}", "mixup" };
+    static const char *const commands[] = { "predict x.yaml", "predict x.yaml test-images/ring/*",
+                                            "eval x.yaml --top 2 -q" };
+    train();
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 3; k++) {
+            const char *const section = k < 2 || i % 2 ? "train" : "eval";
+            const char *const at = *section == 'e' ? "eval." : "";
+            char run[300];
+            snprintf(run, sizeof run,
+                     "$L %s --weights x.st --section %s --set '%spipeline.batch+={map: {tensor: "
+                     "label, ops: [one_hot: 10]}}'",
+                     commands[k], section, at);
+            expect_success(shell("%s | sed 's/ in .* s:/:/' >plain.txt", run));
+            expect_success(
+                shell("%s --set '%spipeline+={map: %s}' | sed 's/ in .* s:/:/' | cmp - plain.txt",
+                      run, at, maps[i]));
+            expect_in(err, "blends samples after batch (mixup, cutmix)");
+            expect_in(err, section);
+        }
+}
+
 SUITE_FIXTURE(make_images, command_remove_folder)

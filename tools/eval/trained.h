@@ -49,6 +49,9 @@ int leat_trained_same_classes(leat_config *config, const char *section, leat_err
  * class i has another name in the source of training, as far as that can be read. */
 int leat_trained_take_classes(leat_trained *t, const char *section, const leat_plan *plan,
                               leat_error *err);
+/* Takes mixup and cutmix out of the section's pipeline, with a note on standard error: outputs are those of samples, not
+ * of blends. Between leat_trained_open_config() and leat_trained_open(). */
+int leat_trained_leave_out_blends(leat_trained *t, const leat_trained_how *how, leat_error *err);
 /* Opens plan, device and trainer, and loads the weights. */
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
 /* An error if class i had another name in the data that the weights were trained on. Not for names of --labels: they may be
