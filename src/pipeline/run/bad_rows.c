@@ -80,8 +80,8 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
     leat_error again;
     uint64_t epoch;
     for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++) {
-        leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, bad,
-                           attempt, record, &epoch);
+        leat_order_replace(&plan->order, &worker->order, plan->seed, (uint64_t)slot->batch, row,
+                           bad, attempt, record, &epoch);
         const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
                                        slot->memory, row, LEAT_UNTIMED, &again);
         if (rc >= 0) {

@@ -101,6 +101,31 @@ static int take_once(leat_row_paths *out, const char *source, const leat_node *w
     return rc;
 }
 
+/* Fails if a list is not in byte order of names: who lists the files in another order wants them in that order. */
+static int check_order(const leat_string *list, int32_t n, const leat_node *where, leat_error *err)
+{
+    char *last = NULL;
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < n && rc >= 0; i++) {
+        char **paths;
+        size_t n_paths;
+        if ((rc = leat_source_glob(&list[i], 1, where, &paths, &n_paths, err)) < 0)
+            break;
+        if (last && strcmp(last, paths[0]) > 0)
+            rc = leat_node_fail(where, err, LEAT_E_CONFIG,
+                                "%s is listed behind %s, but lists of files and of labels that "
+                                "differ in length are paired in byte order of names: list each "
+                                "file, and its labels at the same place of the other list",
+                                paths[0], last);
+        free(last);
+        last = paths[n_paths - 1];
+        paths[n_paths - 1] = NULL;
+        leat_source_free_paths(paths);
+    }
+    free(last);
+    return rc;
+}
+
 int leat_row_paths_open(leat_row_paths *out, const char *source, const leat_strings *files,
                         const leat_strings *labels, const leat_node *where, char **notes,
                         leat_error *err)
@@ -114,6 +139,8 @@ int leat_row_paths_open(leat_row_paths *out, const char *source, const leat_stri
     else
         for (int32_t i = 0; i < files->n && rc >= 0; i++)
             rc = add(out, &files->values[i], 1, &of[i], 1, files->n > 1 ? i + 1 : 0, where, err);
+    if (rc >= 0 && n_of > 1 && n_of != files->n && (rc = check_order(of, n_of, where, err)) >= 0)
+        rc = check_order(files->values, files->n, where, err);
     if (rc < 0)
         return rc;
     qsort(out->pairs, out->n, sizeof *out->pairs, by_file);

@@ -20,8 +20,8 @@ static const leat_option options[] = {
                         "byte order of their names"),
     LEAT_OPTION_STRINGS(
         idx_options, labels, "[]",
-        "files of their labels, as many as files of images and in their order; default: "
-        "no labels"),
+        "files of their labels: those of each entry of `images`, or as many files in byte order of "
+        "their names; default: no labels"),
     LEAT_OVERFLOW_ROW(idx_options), LEAT_OPTION_END
 };
 

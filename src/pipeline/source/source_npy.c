@@ -22,10 +22,10 @@ typedef struct npy_options {
 static const leat_option options[] = {
     LEAT_OPTION_STRINGS(npy_options, files, NULL,
                         ".npy or .npz files, or patterns; read in byte order of their names"),
-    LEAT_OPTION_STRINGS(
-        npy_options, labels, "[]",
-        ".npy files of the labels, as many as `files` and in their order; default: no labels, or "
-        "those in the .npz files"),
+    LEAT_OPTION_STRINGS(npy_options, labels, "[]",
+                        ".npy files of the labels: those of each entry of `files`, or as many "
+                        "files in byte order of "
+                        "their names; default: no labels, or those in the .npz files"),
     LEAT_OPTION_STRING(npy_options, name, NAME, "name of the tensor of .npy files"),
     LEAT_OPTION_NODE(npy_options, features, "",
                      "tensor name: array name, for each array of a .npz file to read; default: all "

@@ -4,8 +4,6 @@
  * order. */
 #include "fixtures/on_error_fixture.h"
 
-#include "pipeline/order/combine.h"
-
 /* Rows of one epoch as they are when none is bad, by record. */
 static float *good_rows(const float *rows)
 {
@@ -171,19 +169,29 @@ TEST(replaced_rows_are_samples_of_the_same_epoch)
     free(rows);
 }
 
-/* What take and shard leave out never comes in as a replacement. */
+/* What take and shard leave out never comes in as a replacement, before batch or behind it. */
 TEST(replacements_are_of_the_pipeline)
 {
     static const struct {
-        const char *name, *options;
-    } stages[] = { { "take", "40" }, { "skip", "270" }, { "shard", "{count: 3, index: 2}" } };
+        const char *more, *more_options, *after, *behind, *behind_options;
+    } stages[] = { { .more = "take", .more_options = "40" },
+                   { .more = "skip", .more_options = "270" },
+                   { .more = "shard", .more_options = "{count: 3, index: 2}" },
+                   { .behind = "take", .behind_options = "5" },
+                   { .behind = "skip", .behind_options = "15" },
+                   { .behind = "shard", .behind_options = "{count: 4, index: 1}" },
+                   { .after = "forever", .behind = "take", .behind_options = "7" } };
     float *const rows = make_rows(N);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         bool in[N] = { false };
         const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
                           .bad = "{every: 3}",
-                          .more = stages[i].name,
-                          .more_options = stages[i].options };
+                          .more = stages[i].more,
+                          .more_options = stages[i].more_options,
+                          .after = stages[i].after,
+                          .behind = stages[i].behind,
+                          .behind_options = stages[i].behind_options,
+                          .threads = (int)i % 3 };
         leat_plan *plan = on_error_plan(&s, rows);
         leat_loader *loader = open_loader(plan, NULL);
         leat_batch *batch;
@@ -204,36 +212,6 @@ TEST(replacements_are_of_the_pipeline)
         close_loader_and_plan(&loader, &plan);
     }
     free(rows);
-}
-
-TEST(replacements_are_a_permutation_within_the_pass)
-{
-    leat_order order;
-    leat_order_cache cache = { 0 };
-    leat_error err;
-    for (int endless = 0; endless < 2; endless++)
-        for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++)
-            for (uint64_t pass = 0; pass < 3; pass++) {
-                uint8_t seen[100] = { 0 };
-                int n_moved = 0;
-                leat_order_init(&order, 100);
-                check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 3, 1, &err), &err);
-                if (endless)
-                    check(leat_order_add(&order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, &err), &err);
-                leat_order_batch(&order, 10, false);
-                for (uint64_t p = 0; p < 100; p++) {
-                    uint64_t record, epoch, was, was_epoch;
-                    const leat_order_place place =
-                        leat_order_find(&order, &cache, pass * 10 + p / 10);
-                    leat_order_row(&order, &cache, &place, p % 10, &was, &was_epoch);
-                    leat_order_replace(&order, &cache, 9, &place, p % 10, was, attempt, &record,
-                                       &epoch);
-                    assert_int_equal(seen[record]++, 0);
-                    assert_int_equal(epoch, pass);
-                    n_moved += record != was;
-                }
-                assert_in_range(n_moved, 90, 100);
-            }
 }
 
 TEST(without_a_good_sample_the_first_error_stops_it)
@@ -304,31 +282,4 @@ TEST(ranks_mask_and_replace_the_same)
         }
     }
     free(rows);
-}
-
-/* Of several sources a bad row is replaced by one of its own. */
-TEST(replacements_are_of_the_same_source)
-{
-    leat_combine *combine;
-    leat_order order;
-    leat_order_cache cache = { 0 };
-    leat_error err;
-    size_t bad_child;
-    check(leat_combine_open(&combine, 3, &err), &err);
-    for (size_t i = 0; i < 3; i++) {
-        leat_order_init(&combine->children[i].order, 30 * (i + 1));
-        combine->children[i].first = i == 0 ? 0 : i == 1 ? 30 : 90;
-    }
-    check(leat_combine_concat(combine, &bad_child, &err), &err);
-    leat_order_init_combined(&order, 180, combine);
-    check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 3, 1, &err), &err);
-    leat_order_batch(&order, 10, false);
-    for (uint64_t p = 0; p < 180; p++) {
-        uint64_t record, epoch, was;
-        const leat_order_place place = leat_order_find(&order, &cache, p / 10);
-        leat_order_row(&order, &cache, &place, p % 10, &was, &epoch);
-        leat_order_replace(&order, &cache, 9, &place, p % 10, was, 0, &record, &epoch);
-        assert_int_equal((record >= 30) + (record >= 90), (was >= 30) + (was >= 90));
-    }
-    leat_combine_close(&combine);
 }

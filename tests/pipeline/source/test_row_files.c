@@ -303,6 +303,28 @@ TEST(lists_are_paired_entry_by_entry)
     put_npy("z-2.npy", &(array_of){ NULL, "<i8", "", 2, 8, late });
     expect_labels("npy: {files: '@x-*.npy', labels: '@z-*.npy'}", want);
     expect_labels("npy: {files: ['@x-2.npy', '@x-1.npy'], labels: '@z-*.npy'}", want);
+    expect_labels("npy: {files: '@x-*.npy', labels: ['@z-1.npy', '@z-2.npy']}", want);
+}
+
+/* Whose labels come first is then not clear. */
+TEST(lists_that_differ_in_length_are_in_byte_order)
+{
+    static const char why[] = "differ in length are paired in byte order";
+    static const uint8_t rows[2];
+    for (char name[] = "p-a.npy"; name[2] <= 'c'; name[2]++)
+        put_npy(name, &(array_of){ NULL, "|u1", "", 2, 1, rows });
+    for (char name[] = "q-a.npy"; name[2] <= 'c'; name[2]++)
+        put_npy(name, &(array_of){ NULL, "|u1", "", 2, 1, rows });
+    refuse("npy: {files: '@p-?.npy', labels: ['@q-b.npy', '@q-a.npy', '@q-c.npy']}", ALL,
+           LEAT_E_CONFIG, why);
+    refuse("npy: {files: '@p-?.npy', labels: ['@q-[bc].npy', '@q-a.npy']}", ALL, LEAT_E_CONFIG,
+           why);
+    refuse("npy: {files: ['@p-b.npy', '@p-[ac].npy'], labels: ['@q-a.npy', '@q-b.npy', "
+           "'@q-c.npy']}",
+           ALL, LEAT_E_CONFIG, why);
+    refuse("idx: {images: '$images-idx3-ubyte*', labels: ['$labels-idx1-ubyte.gz', "
+           "'$labels-idx1-ubyte']}",
+           ALL, LEAT_E_CONFIG, why);
 }
 
 /* Under the same name, another one or a link; with the same labels, else nobody knows which ones are meant. */
