@@ -23,8 +23,9 @@ typedef struct count_options {
 } count_options;
 
 static const leat_option repeat_table[] = {
-    LEAT_OPTION_ROW(count_options, count, I64, "forever", 1, COUNT_MAX, forever,
-                    "number of passes over the stages before it"),
+    LEAT_OPTION_ROW(
+        count_options, count, I64, "forever", 1, COUNT_MAX, forever,
+        "number of passes over the stages before it; together they are one epoch of the run"),
     LEAT_OPTION_END
 };
 static const leat_option take_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
@@ -103,7 +104,8 @@ static int add_shard(leat_build *build, const void *options, const leat_node *wh
 }
 
 const leat_stage_table leat_stage_repeat = {
-    { "repeat", "read the data several times; each pass is a new epoch", repeat_table },
+    { "repeat", "read the data several times; each pass has an order and random draws of its own",
+      repeat_table },
     sizeof(count_options),
     add_repeat,
     LEAT_STAGE_ORDERS

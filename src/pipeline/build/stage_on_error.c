@@ -22,8 +22,8 @@ static const leat_option table[] = {
                      "fail: stop with the error; mask: fill the row with zeros and mark it "
                      "invalid; replace: use another sample of the epoch"),
     LEAT_OPTION_I64_OR(on_error_options, max_errors, "auto", 0, 9e15, limits,
-                       "bad records allowed per epoch before the run stops (each rank counts its "
-                       "own); auto: 1 in 100 samples, at least 10"),
+                       "bad records allowed per epoch, with all passes of a repeat, before the run "
+                       "stops (each rank counts its own); auto: 1 in 100 samples, at least 10"),
     LEAT_OPTION_END
 };
 

@@ -95,6 +95,25 @@ TEST(a_limit_counts_each_epoch_anew)
     free(rows);
 }
 
+TEST(a_limit_counts_all_passes_of_a_repeat)
+{
+    float *const rows = make_rows(N);
+    const setup s = { .on_error = "{policy: mask, max_errors: 60}",
+                      .bad = "{}", /* 43 of 300 */
+                      .threads = 2,
+                      .prefetch = 1,
+                      .after = "2" };
+    leat_plan *plan = on_error_plan(&s, rows);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_error err;
+    int64_t n;
+    assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
+    assert_in_range(n, N_BATCHES, 2 * N_BATCHES - 1);
+    assert_non_null(strstr(err.message, "more than 60 bad records in epoch 0"));
+    close_loader_and_plan(&loader, &plan);
+    free(rows);
+}
+
 TEST(auto_allows_one_in_a_hundred_but_ten)
 {
     float *const rows = make_rows(N);
