@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "base/float_mode.h"
 #include "ops/jpeg/huffman/jpeg_loop.h"
+#include "pipeline/order/combine.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -56,8 +57,7 @@ static void begin_chains(leat_plan *plan)
     plan->n_chains = plan->source->n_features;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
-        plan->chains[c].shape = plan->source->features[c].shape;
-        plan->chains[c].host_shape = plan->chains[c].shape;
+        plan->chains[c].shape = plan->chains[c].host_shape = plan->source->features[c].shape;
     }
 }
 
@@ -74,15 +74,15 @@ static int add_to_digest(uint64_t *digest, const leat_node *node, leat_error *er
     return LEAT_OK;
 }
 
-/* A digest of what decides the content of batches: records, seed, tensors in their order (a map may take the first, and
- * the text of a node is sorted), and stages. A cache counts only if an op before it is random. on_error counts with its
- * policy but not its limit, so that a run that has reached its limit may resume with a higher one. */
+/* A digest of what decides the content of batches: records, what filters and buckets found, seed, tensors in their order
+ * (a map may take the first; the text of a node is sorted), and stages. A cache counts only if an op before it is random.
+ * on_error counts with its policy but not its limit, so that a run that has reached its limit may resume with a higher one. */
 static int make_digest(leat_plan *plan, const leat_config_sections *sections,
                        const leat_node *cache, leat_error *err)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
     int rc = LEAT_OK;
-    digest = leat_digest_chain(digest, plan->seed);
+    digest = leat_combine_digest(&plan->order, leat_digest_chain(digest, plan->seed));
     for (int32_t i = 0; i < plan->source->n_features; i++)
         digest = leat_digest_text(digest, plan->source->features[i].name);
     if (sections->source && sections->source->first)
@@ -208,9 +208,8 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     leat_check(plan->order.n_batches > 0);
     leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
-    if ((rc = fill_info(build, sections, err)) < 0)
-        return rc;
-    return leat_gpu_placement_make(plan, err);
+    rc = fill_info(build, sections, err);
+    return rc < 0 ? rc : leat_gpu_placement_make(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/digest.h"
 #include "base/search.h"
 
 #define BLOCK 512 /* numbers, and members, per entry */
@@ -47,6 +48,11 @@ uint64_t leat_bitset_bytes(const leat_bitset *set)
 {
     return sizeof *set + (n_blocks(set->n) + 1) * (WORDS + 1) * sizeof *set->words +
            (n_blocks(set->n_members) + 1) * sizeof *set->blocks;
+}
+
+uint64_t leat_bitset_digest(const leat_bitset *set)
+{
+    return leat_digest_row(set->words, n_blocks(set->n) * WORDS * sizeof *set->words, set->n);
 }
 
 void leat_bitset_add(leat_bitset *set, uint64_t i)

@@ -32,6 +32,8 @@ static inline bool leat_bitset_has(const leat_bitset *set, uint64_t i)
 }
 /* Call it after the last member was added: builds the lookup tables. LEAT_E_NOMEM. */
 int leat_bitset_finish(leat_bitset *set, leat_error *err);
+/* A digest of the members of a finished set. */
+uint64_t leat_bitset_digest(const leat_bitset *set);
 /* Memory of a finished set. */
 uint64_t leat_bitset_bytes(const leat_bitset *set);
 /* Returns the i-th smallest member, i < n_members. Any thread. */

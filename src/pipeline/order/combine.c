@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/search.h"
+#include "bucket.h"
 #include "formats/grow.h"
 
 int leat_combine_open(leat_combine **out, size_t n, leat_error *err)
@@ -270,6 +272,16 @@ void leat_combine_end(leat_order *order, uint64_t n)
     for (size_t i = 0; i < order->combine->n_children; i++)
         if (order->combine->children[i].order.n_samples == LEAT_ENDLESS)
             leat_combine_end(&order->combine->children[i].order, n);
+}
+
+uint64_t leat_combine_digest(const leat_order *order, uint64_t digest)
+{
+    for (int32_t i = 0; i < order->n_before; i++)
+        if (order->before[i].passing)
+            digest = leat_digest_chain(digest, leat_bitset_digest(order->before[i].passing));
+    for (uint32_t k = 0; order->buckets && k < order->buckets->n; k++)
+        digest = leat_digest_chain(digest, leat_bitset_digest(order->buckets->list[k].members));
+    return digest;
 }
 
 /* --- what stays the same ----------------------------------------------------------------------- */

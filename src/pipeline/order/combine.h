@@ -110,6 +110,10 @@ void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uin
  * counts the passes over its data on, as a repeat of a number does, and a mix takes the next elements of its children. */
 void leat_combine_end(leat_order *order, uint64_t n);
 
+/* Returns the digest with what filters and buckets have found in the data appended; without either, as it is. Of children
+ * nested.c does the same. */
+uint64_t leat_combine_digest(const leat_order *order, uint64_t digest);
+
 /* True: nothing shuffles or repeats inside. Only a mix can make epochs differ. */
 bool leat_combine_is_static(const leat_order *order);
 /* True: static and without a mix. Every epoch is the same. */

@@ -81,7 +81,8 @@ int leat_loader_state_check(const leat_loader_state *state, const leat_plan *pla
     if (state->plan_digest != want.plan_digest)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "state: it belongs to another plan: the source's files, the order of its "
-                         "tensors, the stages, their options or their spelling (`batch: 4` or "
+                         "tensors, what filters or buckets found, the stages, their options or "
+                         "their spelling (`batch: 4` or "
                          "`batch: {size: 4}`, also by "
                          "--set) differ (digest %016llx, here %016llx)",
                          (unsigned long long)state->plan_digest,

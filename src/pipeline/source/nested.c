@@ -199,6 +199,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->set_bytes += source->set_bytes + leat_order_set_bytes(&child->order);
     whole->digest = leat_digest_chain(whole->digest, source->digest);
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
+    whole->digest = leat_combine_digest(&child->order, whole->digest);
 }
 
 double leat_nested_mean(const leat_source *source, bool stored)

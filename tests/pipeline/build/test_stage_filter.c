@@ -172,6 +172,47 @@ TEST(the_same_records_as_a_plain_loop)
     }
 }
 
+/* A label that is changed in place changes the samples, and maybe neither their number nor the size of the file. */
+TEST(a_state_is_of_the_samples_that_were_kept)
+{
+    static const char *const pipelines[] = {
+        "source: {csv: {files: kept.csv, features: {y: y}}}\n"
+        "pipeline: [{filter: {feature: y, equals: 1}}, {batch: 1}]\n",
+        "source: {concat: [{csv: {files: kept.csv, features: {y: y}}, pipeline: [{filter: "
+        "{feature: "
+        "y, equals: 1}}]}]}\npipeline: [{batch: 1}]\n",
+        "source: {zip: [{csv: {files: kept.csv, features: {y: y}}, pipeline: [{filter: {feature: "
+        "y, "
+        "equals: 1}}]}]}\npipeline: [{batch: 1}]\n",
+        "source: {csv: {files: kept.csv, features: {y: y}}}\npipeline: [{batch: 1}]\n",
+    };
+    static const struct {
+        const char *text;
+        bool is_same; /* of what the filter keeps */
+    } changes[] = { { "y\n1\n0\n1\n0\n", true },
+                    { "y\n1\n2\n1\n3\n", true },
+                    { "y\n0\n1\n1\n0\n", false } };
+    assert_int_equal(chdir(test_folder), 0);
+    for (size_t p = 0; p < sizeof pipelines / sizeof *pipelines; p++)
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+            leat_loader_state before;
+            leat_error err;
+            put_text("kept.csv", changes[0].text);
+            leat_plan *plan = plan_of_text(pipelines[p]);
+            leat_loader_state_at(plan, 1, &before);
+            leat_plan_close(&plan);
+            put_text("kept.csv", changes[i].text);
+            plan = plan_of_text(pipelines[p]);
+            leat_loader *loader = NULL;
+            const bool fits = leat_loader_open(plan, &(leat_loader_options){ .state = &before },
+                                               &loader, &err) == LEAT_OK;
+            assert_int_equal(fits, changes[i].is_same || !strstr(pipelines[p], "filter"));
+            if (!fits)
+                assert_non_null(strstr(err.message, "what filters or buckets found"));
+            close_loader_and_plan(&loader, &plan);
+        }
+}
+
 TEST(shuffle_and_repeat_go_over_what_is_kept)
 {
     leat_plan *plan;

@@ -27,13 +27,12 @@ static int bucket_of(int r)
     return k;
 }
 
-static int make_file(void **state)
+static void write_file(bool backwards)
 {
     leat_format_error err;
-    if (!make_path())
-        return -1;
     record_writer to = open_records(path);
-    for (int r = 0; r < N_RECORDS; r++) {
+    for (int at = 0; at < N_RECORDS; at++) {
+        const int r = backwards ? N_RECORDS - 1 - at : at;
         int64_t tokens[MOST];
         float tags[MOST];
         const int64_t id = r;
@@ -49,6 +48,13 @@ static int make_file(void **state)
         put_record(&to);
     }
     close_records(&to);
+}
+
+static int make_file(void **state)
+{
+    if (!make_path())
+        return -1;
+    write_file(false);
     return 0;
 }
 
@@ -204,6 +210,22 @@ TEST(threads_ranks_and_resumes_change_nothing)
         assert_memory_equal(got + runs[i].from, want + runs[i].from,
                             (size_t)(n - runs[i].from) * sizeof *got);
     }
+}
+
+/* Samples that are in other buckets than before are another order. */
+TEST(the_digest_is_of_the_buckets)
+{
+    uint64_t digests[3];
+    for (int i = 0; i < 3; i++) {
+        leat_plan *plan;
+        leat_error err;
+        write_file(i == 1);
+        check(open_plan(BUCKETS, "threads: 1", &plan, &err), &err);
+        digests[i] = leat_plan_get_info(plan)->digest;
+        leat_plan_close(&plan);
+    }
+    assert_true(digests[0] != digests[1]);
+    assert_true(digests[0] == digests[2]);
 }
 
 TEST(remainders_and_long_samples)
