@@ -7,12 +7,14 @@
 
 enum { MAX_DIGITS = 9, MAX_TRIES = 1000000 };
 
-/* A file name BEFORE NUMBER AFTER; AFTER begins with `-of-`. */
+/* A path FOLDER/BEFORE NUMBER AFTER; AFTER begins with `-of-`. */
 typedef struct part {
-    const char *name, *after;
-    size_t before; /* bytes of BEFORE */
+    const char *path, *name, *after; /* name: BEFORE */
+    size_t before;                   /* bytes of BEFORE */
     unsigned number, of;
 } part;
+
+typedef bool (*asks_fn)(const char *path, const void *arg);
 
 static bool is_digit(char c)
 {
@@ -33,18 +35,27 @@ static bool split(const char *path, part *out)
         of++;
     if (!digits || !of || digits > MAX_DIGITS || of > MAX_DIGITS)
         return false;
-    *out = (part){ name, after, (size_t)(after - name) - digits,
-                   (unsigned)strtoul(after - digits, NULL, 10),
-                   (unsigned)strtoul(after + 4, NULL, 10) };
+    *out = (part){ .path = path,
+                   .name = name,
+                   .after = after,
+                   .before = (size_t)(after - name) - digits,
+                   .number = (unsigned)strtoul(after - digits, NULL, 10),
+                   .of = (unsigned)strtoul(after + 4, NULL, 10) };
     return true;
+}
+
+/* Of two names of one count, whatever is behind it: 0. */
+static int by_count(const part *a, const part *b)
+{
+    if (a->of != b->of || a->before != b->before)
+        return (a->of != b->of ? a->of < b->of : a->before < b->before) ? -1 : 1;
+    return memcmp(a->name, b->name, a->before);
 }
 
 static int by_set(const part *a, const part *b)
 {
-    const int order = strcmp(a->after, b->after);
-    if (order || a->before != b->before)
-        return order ? order : a->before < b->before ? -1 : 1;
-    return memcmp(a->name, b->name, a->before);
+    const int order = by_count(a, b);
+    return order ? order : strcmp(a->after, b->after);
 }
 
 static int by_set_and_number(const void *one, const void *other)
@@ -54,38 +65,45 @@ static int by_set_and_number(const void *one, const void *other)
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* parts: of one set, by number; one beyond the whole is of names that count something else. tries: names that may still be tried, as many as a hostile set has. */
-static void find_in_set(const part *parts, size_t n, bool (*asks)(const char *, const void *),
-                        const void *arg, unsigned *tries, leat_shard_gap *out)
+/* Whether somebody asks for the file of this number beside `near`, and its path. */
+static bool is_asked(const part *near, unsigned number, asks_fn asks, const void *arg,
+                     leat_shard_gap *out)
 {
-    const part *const first = parts;
-    const unsigned begin = parts[n - 1].number == first->of && first->number > 0;
-    unsigned there = parts[n - 1].number > first->of ? first->of : 0;
+    const size_t length = (size_t)(near->name - near->path) + near->before;
+    const int width = (int)(near->after - near->path - (ptrdiff_t)length);
+    if (length + strlen(near->after) + MAX_DIGITS >= sizeof out->path)
+        return false;
+    snprintf(out->path, sizeof out->path, "%.*s%0*u%s", (int)length, near->path, width, number,
+             near->after);
+    return asks(out->path, arg);
+}
+
+/* parts: of one set, by number; one beyond the whole is of names that count something else. tries: paths that may still be
+ * tried, as many as a hostile set has. */
+static void find_in_set(const part *parts, size_t n, asks_fn asks, const void *arg, unsigned *tries,
+                        leat_shard_gap *out)
+{
+    const part *const last = parts + n - 1;
+    const unsigned of = parts->of, begin = last->number == of && parts->number > 0;
+    unsigned there = last->number > of ? of : 0;
     for (size_t i = 0; i < n; i++)
         there += !i || parts[i].number != parts[i - 1].number;
-    for (unsigned number = begin; there < first->of && number < begin + first->of; number++) {
-        for (; n > 1 && parts->number < number; n--)
+    for (unsigned number = begin; there < of && *tries && number < begin + of; number++) {
+        while (parts < last && parts[1].number <= number)
             parts++;
         if (parts->number == number)
             continue;
-        if ((*tries)-- == 0) {
-            *tries = 0;
-            break;
-        }
-        const int width = (int)(first->after - first->name - (ptrdiff_t)first->before);
-        const int length = snprintf(out->name, sizeof out->name, "%.*s%0*u%s", (int)first->before,
-                                    first->name, width, number, first->after);
-        if (length < (int)sizeof out->name && asks(out->name, arg)) {
+        --*tries;
+        if (is_asked(parts, number, asks, arg, out)) {
             out->there = there;
-            out->of = first->of;
+            out->of = of;
             return;
         }
     }
-    *out->name = 0;
+    *out->path = 0;
 }
 
-int leat_shard_gap_find(char *const *paths, size_t n_paths,
-                        bool (*asks)(const char *name, const void *arg), const void *arg,
+int leat_shard_gap_find(char *const *paths, size_t n_paths, asks_fn asks, const void *arg,
                         leat_shard_gap *out)
 {
     part *const parts = malloc((n_paths + 1) * sizeof *parts);
@@ -97,10 +115,14 @@ int leat_shard_gap_find(char *const *paths, size_t n_paths,
     for (size_t i = 0; i < n_paths; i++)
         n += split(paths[i], &parts[n]);
     qsort(parts, n, sizeof *parts, by_set_and_number);
-    for (size_t i = 0, next; i < n && !*out->name; i = next) {
+    for (size_t i = 0, next; i < n && !*out->path; i = next) {
         for (next = i + 1; next < n && by_set(&parts[i], &parts[next]) == 0;)
             next++;
-        find_in_set(&parts[i], next - i, asks, arg, &tries, out);
+        const bool is_alone =
+            next == i + 1 && ((i && by_count(&parts[i - 1], &parts[i]) == 0) ||
+                              (next < n && by_count(&parts[i], &parts[next]) == 0));
+        if (!is_alone)
+            find_in_set(&parts[i], next - i, asks, arg, &tries, out);
     }
     free(parts);
     return LEAT_FORMAT_OK;

@@ -11,16 +11,17 @@
 #include "format.h"
 
 typedef struct leat_shard_gap {
-    char name[256];     /* the first file that is missing, without its folder; "": none is */
+    char path[512];     /* the first file that is missing; "": none is */
     unsigned there, of; /* files of its set that are named, and that its names count */
 } leat_shard_gap;
 
-/* Looks for the first gap whose name is asked for. A set may lie in several folders, and a file may be named twice.
+/* Looks for the first gap that somebody asks for. A set may lie in several folders, so what another folder has is no gap, and
+ * a file may be named twice. Names that have a part of their own behind the count (x-00000-of-00003-8f3a) are no set.
  *
- * asks     whether somebody asks for a file of this name, without its folder: one who names a part of a set misses nothing
+ * asks     whether somebody asks for a file of this path: one who names a part of a set misses nothing
  * returns  LEAT_FORMAT_OK, LEAT_FORMAT_NOMEM */
 int leat_shard_gap_find(char *const *paths, size_t n_paths,
-                        bool (*asks)(const char *name, const void *arg), const void *arg,
+                        bool (*asks)(const char *path, const void *arg), const void *arg,
                         leat_shard_gap *out);
 
 #endif

@@ -89,7 +89,8 @@ class _Mapped:
         return _Mapped(self, fn)
 
     def as_tuples(self, *names):
-        """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked."""
+        """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked: where
+        all rows of a batch are, they have length 0."""
         if not names:
             raise TypeError("as_tuples() needs the names of tensors")
 
@@ -174,7 +175,7 @@ class Loader:
     to        "torch", "numpy" or "jax": what the tensors of a batch are; None: objects with DLPack
     device    "cuda:0", …: batches are made in pinned memory, copied to this GPU while it computes, and tensors are there,
               in the order of your stream. Maps with `device: gpu` run on it. None or "cpu": host memory
-    set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command
+    set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command: text is YAML
     section   "eval" or "whiten": the part of the config with `source` and `pipeline` of its own that is meant
     hold      batches that you may keep without a copy; those beyond are copied (stats()["n_copied"])
     rank, ranks    this process's part of the rows of every batch
@@ -336,10 +337,8 @@ def _part(rank, ranks):
 
 
 def _setting(value):
-    """Text is YAML, as with --set, but a blank at its end is part of it, as it is in a config that is a dict."""
-    if isinstance(value, str) and ("\n" in value or value == value.strip()):
-        return value
-    return _yaml(value)
+    """Text is YAML, as with --set; blanks alone, such as a tab, are themselves."""
+    return value if isinstance(value, str) and (value.strip() or not value) else _yaml(value)
 
 
 class Builder:

@@ -9,7 +9,7 @@
 
 static bool matches(const char *name, const void *pattern)
 {
-    return fnmatch(pattern, name, FNM_PERIOD) == 0;
+    return fnmatch(pattern, name, FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
 static const struct {
@@ -20,15 +20,17 @@ static const struct {
     { { "a", "of", "-of-", "1-of-", "-of-1", "x-1-of-y" }, "*", "", 0, 0 },
     { { "d/x-00000-of-00001.tfrecord" }, "*", "", 0, 0 },
     { { "d/x-00000-of-00003.tfrecord", "d/x-00002-of-00003.tfrecord" },
-      "x-*",
-      "x-00001-of-00003.tfrecord",
+      "d/x-*",
+      "d/x-00001-of-00003.tfrecord",
       2,
       3 },
     { { "x-00001-of-00002" }, "x-*", "x-00000-of-00002", 1, 2 },
     { { "x-00000-of-00002" }, "x-*", "x-00001-of-00002", 1, 2 },
     /* named twice; in no order; in two folders */
-    { { "x-0-of-3.gz", "./x-0-of-3.gz", "x-2-of-3.gz" }, "*", "x-1-of-3.gz", 2, 3 },
-    { { "b/x-00001-of-00002", "a/x-00000-of-00002" }, "x-*", "", 0, 0 },
+    { { "x-0-of-3.gz", "x-0-of-3.gz", "x-2-of-3.gz" }, "*", "x-1-of-3.gz", 2, 3 },
+    { { "b/x-00001-of-00002", "a/x-00000-of-00002" }, "?/x-*", "", 0, 0 },
+    { { "b/x-00002-of-00003", "a/x-00000-of-00003" }, "?/x-*", "a/x-00001-of-00003", 2, 3 },
+    { { "b/x-00001-of-00002" }, "a/x-*", "", 0, 0 }, /* nobody asks for the others of its folder */
     /* names that begin with 1 */
     { { "x-1-of-3", "x-2-of-3", "x-3-of-3" }, "*", "", 0, 0 },
     { { "x-1-of-3", "x-3-of-3" }, "*", "x-2-of-3", 2, 3 },
@@ -39,7 +41,13 @@ static const struct {
       "",
       0,
       0 },
-    { { "a-0-of-2.x", "a-0-of-2.y", "a-1-of-2.x" }, "*", "a-1-of-2.y", 1, 2 },
+    { { "a-0-of-2.x", "a-0-of-2.y", "a-1-of-2.x" }, "*", "", 0, 0 }, /* one .y */
+    { { "a-0-of-3.x", "a-0-of-3.y", "a-1-of-3.x", "a-2-of-3.x", "a-2-of-3.y" },
+      "*",
+      "a-1-of-3.y",
+      2,
+      3 },
+    { { "x-00000-of-00003-abc", "x-00001-of-00003-def", "x-00002-of-00003-fed" }, "*", "", 0, 0 },
     { { "x-y-0-of-2", "x-0-of-2", "x-1-of-2" }, "*", "x-y-1-of-2", 1, 2 },
     /* TensorFlow Datasets */
     { { "mnist-train.tfrecord-00003-of-00004", "mnist-train.tfrecord-00001-of-00004",
@@ -69,14 +77,14 @@ TEST(the_first_that_is_missing)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *paths[6];
         size_t n = 0;
-        leat_shard_gap gap = { .name = "?" };
+        leat_shard_gap gap = { .path = "?" };
         for (; n < 6 && cases[i].paths[n]; n++)
             paths[n] = (char *)cases[i].paths[n];
         assert_int_equal(leat_shard_gap_find(paths, n, matches, cases[i].pattern, &gap),
                          LEAT_FORMAT_OK);
-        if (strcmp(gap.name, cases[i].missing) != 0 || gap.there != cases[i].there ||
+        if (strcmp(gap.path, cases[i].missing) != 0 || gap.there != cases[i].there ||
             gap.of != cases[i].of)
-            fail_msg("case %zu: '%s', %u of %u, not '%s', %u of %u", i, gap.name, gap.there, gap.of,
+            fail_msg("case %zu: '%s', %u of %u, not '%s', %u of %u", i, gap.path, gap.there, gap.of,
                      cases[i].missing, cases[i].there, cases[i].of);
     }
 }

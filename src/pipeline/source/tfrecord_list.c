@@ -154,14 +154,12 @@ static int check_twice(const leat_tfrecord_list *list, const leat_node *where, l
     return LEAT_OK;
 }
 
-static bool asks(const char *name, const void *arg)
+static bool asks(const char *path, const void *arg)
 {
     const leat_strings *const files = arg;
-    for (int32_t i = 0; i < files->n; i++) {
-        const char *const slash = strrchr(files->values[i].text, '/');
-        if (fnmatch(slash ? slash + 1 : files->values[i].text, name, FNM_PERIOD) == 0)
+    for (int32_t i = 0; i < files->n; i++)
+        if (fnmatch(files->values[i].text, path, FNM_PATHNAME | FNM_PERIOD) == 0)
             return true;
-    }
     return false;
 }
 
@@ -172,11 +170,11 @@ static int note_gap(const leat_tfrecord_list *list, const leat_strings *files, c
     leat_shard_gap gap;
     if (leat_shard_gap_find(list->paths, list->n, asks, files, &gap) < 0)
         return no_memory(list, err);
-    return *gap.name
+    return *gap.path
                ? leat_source_add_note(notes, err,
                                       "tfrecord: %s is missing: of the %u files that the "
                                       "names of its set count, %u %s there",
-                                      gap.name, gap.of, gap.there, gap.there == 1 ? "is" : "are")
+                                      gap.path, gap.of, gap.there, gap.there == 1 ? "is" : "are")
                : LEAT_OK;
 }
 
