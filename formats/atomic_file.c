@@ -74,7 +74,9 @@ static int check_target(const char *path, leat_format_error *err)
                                 "%.300s: a name of %zu bytes is longer than this file system "
                                 "allows; choose a shorter one",
                                 path, strlen(path + folder_length(path)));
-    return LEAT_FORMAT_OK;
+    return leat_format_is_absent(errno)
+               ? LEAT_FORMAT_OK
+               : leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(errno));
 }
 
 /* A file that replaces another one can be read and written by the same people. A file system without modes refuses. */

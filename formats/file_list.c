@@ -54,14 +54,17 @@ static int __attribute__((format(printf, 2, 3))) fail_row(reading *r, const char
 
 /* --- entries ------------------------------------------------------------------------------------- */
 
-/* Whether root/name is there. */
+/* Returns 1 if root/name is there, 0 if not; negative, and *r->err, where that cannot be known. */
 static int is_there(const reading *r, const char *name)
 {
     const int root = open(r->list->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const int found = root >= 0 && faccessat(root, name, F_OK, 0) == 0;
+    const int found = root >= 0 && faccessat(root, name, F_OK, 0) == 0, error = errno;
     if (root >= 0)
         close(root);
-    return found;
+    return found || leat_format_is_absent(error)
+               ? found
+               : leat_format_fail(r->err, LEAT_FORMAT_IO, 0, "%s/%s: %s", r->list->root, name,
+                                  strerror(error));
 }
 
 static int add_entry(reading *r, const char *path)
@@ -234,24 +237,29 @@ static int choose_labels(reading *r, int *by_name)
     return rc;
 }
 
+/* Returns 1, 0, or a negative code. */
 static int looks_like_header(reading *r)
 {
     const char *const path = r->fields[r->file];
     char *name = NULL;
     if (!r->delimiter || r->n_fields < 2 || strpbrk(path, "./"))
         return 0;
-    const int found = asprintf(&name, "%s%s", path, r->o->suffix) >= 0 && is_there(r, name);
+    if (asprintf(&name, "%s%s", path, r->o->suffix) < 0)
+        return fail_memory(r->err);
+    const int found = is_there(r, name);
     free(name);
-    return !found;
+    return found < 0 ? found : !found;
 }
 
 /* A file with labels alone, one a line, is a likely mistake. */
 static int check_labels_alone(reading *r)
 {
     const char *const path = r->fields[0];
-    if (r->n_fields > 1 || strspn(path, "0123456789") != strlen(path) || *r->o->suffix ||
-        is_there(r, path))
+    if (r->n_fields > 1 || strspn(path, "0123456789") != strlen(path) || *r->o->suffix)
         return LEAT_FORMAT_OK;
+    const int found = is_there(r, path);
+    if (found)
+        return found < 0 ? found : LEAT_FORMAT_OK;
     return fail_row(r,
                     "'%.40s' is a number, and no file has this name. A list has paths, too: if "
                     "these are labels of files in the order of their names, write `ls DIR | "
@@ -293,9 +301,11 @@ static int read_first(reading *r, int *is_header)
         (rc = choose_labels(r, &by_name)) < 0)
         return rc;
     *is_header = r->o->header == LEAT_LIST_HEADER_YES || by_name;
-    if (!*is_header && r->o->header == LEAT_LIST_HEADER_AUTO && looks_like_header(r)) {
-        *is_header = 1;
-        join_fields(r, r->list->header, sizeof r->list->header);
+    if (!*is_header && r->o->header == LEAT_LIST_HEADER_AUTO) {
+        if ((*is_header = rc = looks_like_header(r)) < 0)
+            return rc;
+        if (*is_header)
+            join_fields(r, r->list->header, sizeof r->list->header);
     }
     return *is_header ? check_numbers(r) : check_labels_alone(r);
 }

@@ -28,6 +28,11 @@ const char *leat_format_open_error(int error)
                            : strerror(error);
 }
 
+int leat_format_is_absent(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
+
 /* Some kernels (to 6.4) let no read of io_uring wait for a disk whose file is O_NONBLOCK. */
 int leat_format_open_at(int folder, const char *path)
 {

@@ -43,4 +43,8 @@ ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset);
  * the text of strerror(). */
 const char *leat_format_open_error(int error);
 
+/* Whether this errno of stat(), lstat() or access() says that there is no such file. Any other leaves open whether there
+ * is one. */
+int leat_format_is_absent(int error);
+
 #endif

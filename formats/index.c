@@ -363,8 +363,13 @@ static int open_or_build(const char *path, const char *side, const struct stat *
     const int rc = build(path, flags, out, err);
     if (rc < 0)
         return rc;
-    if (stat(path, &after) < 0 || after.st_size != data->st_size ||
-        after.st_mtim.tv_sec != data->st_mtim.tv_sec ||
+    const int found = stat(path, &after) == 0;
+    if (!found && !leat_format_is_absent(errno)) {
+        leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(errno));
+        leat_index_close(out);
+        return LEAT_FORMAT_IO;
+    }
+    if (!found || after.st_size != data->st_size || after.st_mtim.tv_sec != data->st_mtim.tv_sec ||
         after.st_mtim.tv_nsec != data->st_mtim.tv_nsec) {
         leat_index_close(out);
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "labels_file.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static int read_text(const char *path, size_t prefix, leat_labels_file *out, lea
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", path);
     snprintf(name, room, "%.*s-labels.txt", (int)prefix, path);
     int rc = LEAT_FORMAT_OK;
-    if (prefix && access(name, F_OK) == 0)
+    if (prefix && (access(name, F_OK) == 0 || !leat_format_is_absent(errno)))
         rc = leat_whole_file_read(name, BYTES_MOST, &out->text, &n, &out->why);
     if (rc == LEAT_FORMAT_OK && out->text && memchr(out->text, 0, n))
         rc = leat_format_fail(&out->why, LEAT_FORMAT_BAD, 0, "%s: has a zero byte", name);

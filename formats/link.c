@@ -18,7 +18,9 @@ static int read_link(int fd, const char *path, char text[PATH_MAX], leat_format_
 {
     struct stat status;
     *text = 0;
-    if (fstat(fd, &status) < 0 || !S_ISLNK(status.st_mode))
+    if (fstat(fd, &status) < 0)
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(errno));
+    if (!S_ISLNK(status.st_mode))
         return LEAT_FORMAT_OK;
     if (status.st_uid != geteuid() && status.st_uid != 0)
         return leat_format_fail(

@@ -18,7 +18,8 @@ typedef struct leat_output_kind {
 
 extern const leat_output_kind leat_output_kind_trace; /* of a loader */
 
-/* False: an existing regular file at `path` is neither empty nor of this kind, or cannot be read. */
+/* False: an existing regular file at `path` is neither empty nor of this kind, or cannot be read, and errno is 0; or
+ * errno says why it is not known whether there is one. */
 bool leat_output_kind_may_replace(const char *path, const leat_output_kind *kind);
 
 #endif

@@ -29,25 +29,6 @@ char *leat_pattern_escape(const char *text)
     return escape(text, strlen(text));
 }
 
-/* Returns the length of the longest prefix that exists: the whole pattern or a folder; 0: none. */
-static size_t literal_length(const char *pattern)
-{
-    struct stat status;
-    size_t n = strlen(pattern);
-    if (lstat(pattern, &status) == 0)
-        return n;
-    char *const folder = strdup(pattern);
-    while (folder && n > 0) {
-        const char *const slash = memrchr(folder, '/', n);
-        n = slash ? (size_t)(slash - folder) : 0;
-        folder[n] = 0;
-        if (n && stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
-            break;
-    }
-    free(folder);
-    return n;
-}
-
 /* --- glob(3), which takes any failure of readdir() as the end of the folder -------------------- */
 
 typedef struct folder {
@@ -119,6 +100,13 @@ static int noted_stat(const char *path, struct stat *status)
     return rc;
 }
 
+static int fail_noted(const char *pattern, leat_format_error *err)
+{
+    return leat_format_fail(err, LEAT_FORMAT_IO, 0,
+                            "%s: cannot be read, so what matches '%s' is not known: %s",
+                            failure.path, pattern, strerror(failure.error));
+}
+
 int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_error *err)
 {
     if (!(flags & GLOB_APPEND))
@@ -131,9 +119,7 @@ int leat_pattern_list(const char *pattern, int flags, glob_t *out, leat_format_e
     failure.error = 0;
     const int rc = glob(pattern, flags | GLOB_ALTDIRFUNC, NULL, out);
     if (failure.error)
-        return leat_format_fail(err, LEAT_FORMAT_IO, 0,
-                                "%s: cannot be read, so what matches '%s' is not known: %s",
-                                failure.path, pattern, strerror(failure.error));
+        return fail_noted(pattern, err);
     return rc == 0 || rc == GLOB_NOMATCH
                ? LEAT_FORMAT_OK
                : leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern);
@@ -148,15 +134,37 @@ static int has_deep_part(const char *pattern)
     return 0;
 }
 
+/* Returns the length of the longest prefix that exists: the whole pattern or a folder; 0: none. What could not be looked at
+ * is noted. */
+static size_t literal_length(const char *pattern)
+{
+    struct stat status;
+    size_t n = strlen(pattern);
+    if (noted_lstat(pattern, &status) == 0)
+        return n;
+    char *const folder = strdup(pattern);
+    while (folder && n > 0) {
+        const char *const slash = memrchr(folder, '/', n);
+        n = slash ? (size_t)(slash - folder) : 0;
+        folder[n] = 0;
+        if (n && noted_stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+            break;
+    }
+    free(folder);
+    return n;
+}
+
 int leat_pattern_glob(const char *pattern, int flags, glob_t *out, leat_format_error *err)
 {
     if (!strpbrk(pattern, "*?[\\"))
         return leat_pattern_list(pattern, flags, out, err);
+    failure.error = 0;
     char *const escaped = escape(pattern, literal_length(pattern));
     if (!(flags & GLOB_APPEND))
         *out = (glob_t){ 0 };
     const int rc =
-        !escaped ? leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern)
+        failure.error ? fail_noted(pattern, err)
+        : !escaped    ? leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: out of memory", pattern)
         : has_deep_part(escaped)
             ? leat_format_fail(err, LEAT_FORMAT_BAD, 0,
                                "%s: `**` does not stand for folders of any depth: name each depth "

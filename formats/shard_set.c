@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shard_set.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +45,17 @@ static int check_one(const char *path, size_t length, leat_format_error *err)
     if (!marker)
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", path);
     snprintf(marker, room, "%.*s" LEAT_SHARD_SET_MARKER, (int)length, path);
-    const int found = lstat(marker, &status) == 0;
-    if (found)
-        leat_format_fail(err, LEAT_FORMAT_BAD, 0,
-                         "%s: this set is incomplete: the conversion that writes it is still "
-                         "running, or was stopped while it renamed the files: `leat convert "
-                         "finish -o %.*s` goes on (%.200s marks the set)",
-                         path, (int)(length < 200 ? length : 200), path, marker);
+    int rc = LEAT_FORMAT_OK;
+    if (lstat(marker, &status) == 0)
+        rc = leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                              "%s: this set is incomplete: the conversion that writes it is still "
+                              "running, or was stopped while it renamed the files: `leat convert "
+                              "finish -o %.*s` goes on (%.200s marks the set)",
+                              path, (int)(length < 200 ? length : 200), path, marker);
+    else if (!leat_format_is_absent(errno))
+        rc = leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", marker, strerror(errno));
     free(marker);
-    return found ? LEAT_FORMAT_BAD : LEAT_FORMAT_OK;
+    return rc;
 }
 
 int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *err)

@@ -15,7 +15,7 @@ enum { LEAT_SHARD_SET_DIGITS = 5 }; /* of both numbers, at least */
 /* Checks for markers of the sets of these files. Files with other names are in no set.
  *
  * paths    sorted, so that each set is checked once
- * returns  LEAT_FORMAT_OK, LEAT_FORMAT_BAD (text: which set, what to do) or LEAT_FORMAT_NOMEM */
+ * returns  LEAT_FORMAT_OK, LEAT_FORMAT_BAD (text: which set, what to do), LEAT_FORMAT_IO or LEAT_FORMAT_NOMEM */
 int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *err);
 
 /* Length of PREFIX in the name of a file of such a set; 0: it is in none. */

@@ -38,8 +38,9 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct index_options, feature, NULL,
                        "feature that holds the JPEG files; default: image/encoded, or image"),
     LEAT_ROW_AUTO(struct index_options, every_mcus, 1, 65535,
-                  "MCUs (blocks of 8 x 8 to 16 x 16 pixels) between two entries of the JPEG index; "
-                  "auto: enough for 64 pixels"),
+                  "MCUs (blocks of 8 x 8 to 16 x 16 pixels) between two entries of the JPEG index, "
+                  "which is rebuilt if it was made with another number; auto: those of an index "
+                  "that fits, or enough for 64 pixels"),
     LEAT_OPTION_STRING(
         struct index_options, manifest, NULL,
         "also write a manifest of these files, NAME-manifest.json: their sizes, counts "
@@ -162,16 +163,24 @@ static void count(struct side *m, const uint8_t *jpeg, size_t size, size_t table
         m->n.small++;
 }
 
+/* *n: 0: the record has no table. */
+static int make_table(struct side *m, const uint8_t *jpeg, size_t size, const void **table,
+                      size_t *n, leat_error *err)
+{
+    const uint32_t every = m->o->every_mcus < 0 ? 0 : (uint32_t)m->o->every_mcus;
+    *table = NULL;
+    *n = 0;
+    leat_scratch_reset(m->scratch);
+    return jpeg ? leat_jpeg_make_table(jpeg, size, every, m->scratch, table, n, err) : LEAT_OK;
+}
+
 static int add_record(struct side *m, const leat_jpeg_index_id *id, const uint8_t *jpeg,
                       size_t size, leat_error *err)
 {
-    const void *table = NULL;
-    size_t n = 0;
+    const void *table;
+    size_t n;
     leat_format_error why;
-    leat_scratch_reset(m->scratch);
-    const uint32_t every = m->o->every_mcus < 0 ? 0 : (uint32_t)m->o->every_mcus;
-    const int rc =
-        jpeg ? leat_jpeg_make_table(jpeg, size, every, m->scratch, &table, &n, err) : LEAT_OK;
+    const int rc = make_table(m, jpeg, size, &table, &n, err);
     if (rc < 0)
         return rc;
     count(m, jpeg, size, n);
@@ -184,15 +193,22 @@ static int check_record(struct side *m, const leat_jpeg_index_id *id, const uint
                         size_t size, leat_error *err)
 {
     const uint8_t *table;
-    size_t n;
+    const void *wanted;
+    size_t n, n_wanted;
     const uint64_t record = leat_tfrecord_reader_record(m->reader);
-    const int rc = leat_jpeg_index_find(&m->index, record, id, &table, &n);
+    int rc = leat_jpeg_index_find(&m->index, record, id, &table, &n);
     if (rc < 0)
         return leat_fail(err, LEAT_E_DATA, "%s at record %llu",
                          rc == LEAT_FORMAT_BAD ? "it is damaged" : "it was made for other data",
                          (unsigned long long)record);
     count(m, jpeg, size, n);
-    return LEAT_OK;
+    if (m->o->every_mcus < 0) /* any number of MCUs will do */
+        return LEAT_OK;
+    if ((rc = make_table(m, jpeg, size, &wanted, &n_wanted, err)) < 0)
+        return rc;
+    return n == n_wanted && (!n || !memcmp(table, wanted, n))
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA, "it was made with another --every-mcus");
 }
 
 /* Checks or adds every record. */
@@ -452,21 +468,19 @@ static int run(const leat_call *call, leat_error *err)
     int rc;
     if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, !o->check, err)) ==
             LEAT_OK &&
+        (rc = leat_paths_once(&paths, err)) == LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
         rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
         rc = check_name(o, err);
-    json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files"),
-           *const seen = json_object(), *const bad = json_object();
-    if (rc == LEAT_OK && (!seen || !bad))
+    json_t *json = leat_json_open("index"),
+           *list = leat_json_list(json, "files"), *const bad = json_object();
+    if (rc == LEAT_OK && !bad)
         rc = leat_fail(err, LEAT_E_NOMEM, "a list of files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        if (json_object_get(seen, paths.items[i]))
-            continue; /* a name that was given twice */
-        json_object_set_new_nocheck(seen, paths.items[i], json_true());
         rc = take_both(o, paths.items[i], list, &records, &manifest, err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
             report_bad(bad, paths.items[i], err);
@@ -480,9 +494,8 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
-    const size_t n_bad = json_object_size(bad), n_files = json_object_size(seen);
+    const size_t n_bad = json_object_size(bad), n_files = paths.n;
     json_decref(bad);
-    json_decref(seen);
     if (n_bad)
         rc = leat_fail(
             err, LEAT_E_DATA,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat report: one page of what other commands measured. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,7 +44,9 @@ static int check_options(const struct report_options *o, leat_error *err)
 static bool may_replace(const char *path)
 {
     struct stat status;
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+    if (stat(path, &status) < 0)
+        return leat_format_is_absent(errno);
+    if (!S_ISREG(status.st_mode) || status.st_size == 0)
         return true;
     json_t *const old = json_load_file(path, 0, NULL);
     const char *const command = json_string_value(json_object_get(old, "command"));

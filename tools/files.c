@@ -181,8 +181,11 @@ static bool same_names(const char *a, const char *b)
 bool leat_files_same(const char *a, const char *b)
 {
     struct stat first, second;
-    const bool has_first = stat(a, &first) == 0, has_second = stat(b, &second) == 0;
-    if (has_first || has_second)
+    const bool has_first = stat(a, &first) == 0;
+    const bool is_known = has_first || leat_format_is_absent(errno);
+    const bool has_second = stat(b, &second) == 0;
+    const bool are_known = is_known && (has_second || leat_format_is_absent(errno));
+    if (are_known && (has_first || has_second)) /* else their names tell */
         return has_first && has_second && first.st_dev == second.st_dev &&
                first.st_ino == second.st_ino;
     leat_format_error why;
@@ -208,6 +211,8 @@ int leat_files_check(const char *path, const leat_output_kind *kind, leat_error 
         return leat_files_fail(err, &why);
     if (!kind || leat_output_kind_may_replace(path, kind))
         return LEAT_OK;
+    if (errno)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     return leat_fail(err, LEAT_E_ARGUMENT,
                      "%s: exists and is not %s; choose another name, or remove it", path,
                      kind->what);

@@ -81,6 +81,21 @@ TEST(made_once)
     expect(0, "$L inspect *d --json", "\"seekable\": 4");
 }
 
+/* Also where one of the numbers gives no table: a picture has fewer MCUs. */
+TEST(made_anew_for_another_number_of_mcus)
+{
+    expect(0, "$L index --jpeg --rebuild --every-mcus 1 *d", ": 3 of 5");
+    expect(0, "$L index --jpeg --every-mcus 1 *d", "index fits\n");
+    expect(0, "$L index --jpeg *d && cp *d.jpg.idx one", "index fits\n");
+    expect(1, "$L index --jpeg --check --every-mcus 2 *d", "made with another --every-mcus");
+    expect(0, "$L index --jpeg --every-mcus 2 *d",
+           "index written (it was made with another --every-mcus)");
+    expect(1, "cmp *d.jpg.idx one", "differ");
+    expect(0, "$L index --jpeg --every-mcus 65535 *d", ": 0 of 5");
+    expect(0, "$L index --jpeg --every-mcus 1 *d", ": 3 of 5");
+    expect(0, "cmp *d.jpg.idx one", "");
+}
+
 TEST(used_and_found_out)
 {
     char digest[64];

@@ -208,6 +208,20 @@ TEST(manifests)
     assert_int_equal(atoi(out), 0);
 }
 
+/* One file by two names is one, as for the other commands. */
+TEST(a_manifest_lists_a_file_once)
+{
+    expect_success(shell("$L convert tfrecord a.gz b.z -o x/out -q >/dev/null && cd x && ln -s "
+                         "out-00000-of-00002.tfrecord link && $L index out-*.tfrecord "
+                         "./out-00000-of-00002.tfrecord link --manifest m-manifest.json && "
+                         "cmp m-manifest.json out-manifest.json"));
+    expect_in(err, "note: out-00000-of-00002.tfrecord is named twice and read once");
+    expect_failure(shell("$L index a.tfrecord --manifest x/n-manifest.json --json "
+                         "./x/n-manifest.json"),
+                   2, "--manifest and --json name the same file");
+    assert_int_equal(count_files("x/n-*"), 0);
+}
+
 /* As the source does: a file that was cut between two records, or is of another set, is not read as if it were whole. */
 TEST(a_manifest_of_other_files_is_refused)
 {

@@ -9,7 +9,7 @@
 
 static int clean_all(void **state)
 {
-    shell("chmod -R u+rwX g; rm -rf c c0 g log");
+    shell("chmod -R u+rwX g; rm -rf c c0 g log rings");
     return clean(state);
 }
 
@@ -126,6 +126,42 @@ TEST(skip_bad_leaves_out_no_class_that_cannot_be_read)
         expect_in(err, "bad/ring: Input/output error");
     }
     assert_int_equal(count_files("xb-*"), 0);
+}
+
+/* What cannot be looked at may be there. */
+TEST(a_failed_look_is_no_missing_file)
+{
+    static const struct {
+        const char *path, *call, *line;
+    } cases[] = {
+        { "x.incomplete", "lstat", "$L inspect 'x-*.tfrecord'" },
+        { "x-labels.txt", "stat", "$L convert images test-images -o x --shards 2 -q" },
+        { "x-manifest.json", "stat", "$L convert images test-images -o x --shards 2 -q" },
+        { "x.svg", "stat", "$L train x.yaml --steps 1 -q --trace x.svg" },
+        { "x[1].tfrecord", "access", "$L inspect 'x[1].tfrecord'" },
+        { "x[1].tfrecord", "lstat", "$L plan x.yaml --set 'source={tfrecord: \"x[1].tfrecord\"}'" },
+        { "unfinished", "lstat", "$L convert finish -o x" },
+        { "x-log/log.jsonl", "stat", "$L train x.yaml --steps 1 -q --log x-log" },
+        { "best.safetensors", "access",
+          "$L train x.yaml --steps 1 -q --checkpoint c --set "
+          "train.checkpoint.best=loss" },
+    };
+    make_pipeline();
+    expect_success(shell("cp x-00000-of-*.tfrecord 'x[1].tfrecord' && cp x-00000-of-*.tfrecord "
+                         "x1.tfrecord && echo mine >x.svg && mkdir -p .x.part x-log && "
+                         "cp x-labels.txt xold"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[300];
+        snprintf(line, sizeof line, "LEAT_FAULT_PATH='%s' %s", cases[i].path, cases[i].line);
+        if (!disturb(line, cases[i].call, 0, EIO) || !strstr(err, strerror(EIO)))
+            fail_msg("%s of %s: %s", cases[i].call, cases[i].path, err);
+        expect_in(err, cases[i].path);
+    }
+    expect_success(shell("grep -q mine x.svg && cmp x-labels.txt xold"));
+    /* Names of classes are not lost without a word. */
+    disturb("LEAT_FAULT_PATH=x-labels.txt $L convert tfrecord 'x-*-of-*.tfrecord' -o xb -q",
+            "access", 0, EIO);
+    expect_success(shell("cmp x-labels.txt xb-labels.txt"));
 }
 
 TEST_FIXTURE(NULL, clean_all)

@@ -99,12 +99,23 @@ int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *
     return leat_shard_names_index(set->prefix, about->n_shards, err);
 }
 
-bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out)
+/* Whether there is such a file. *err is filled only where that cannot be known. */
+static bool is_there(const char *path, leat_error *err)
+{
+    const bool found = path && access(path, F_OK) == 0;
+    if (path && !found && !leat_format_is_absent(errno))
+        leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    return found;
+}
+
+bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out,
+                            leat_error *err)
 {
     int length = 0;
     char *const path = leat_files_text("%s/%s", folder, name);
     char *const sign = leat_files_text("%s/unfinished", folder);
-    FILE *const file = path && sign && access(sign, F_OK) < 0 ? fopen(path, "re") : NULL;
+    const bool reads = path && sign && !is_there(sign, err) && err->code == LEAT_OK;
+    FILE *const file = reads ? fopen(path, "re") : NULL;
     char text[256] = "", what[9] = "";
     if (file && !fgets(text, sizeof text, file))
         *text = 0;
@@ -153,14 +164,14 @@ static int count_parts(const char *prefix, int32_t *of, leat_error *err)
 
 /* Whether the folder has the shards of a part. or_named: some may have their names instead. */
 static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about,
-                       bool or_named)
+                       bool or_named, leat_error *err)
 {
     char *const start = leat_files_text("%s/%s", folder, leat_files_base_name(prefix));
     bool all = start;
     for (int32_t i = about->part.number - 1; all && i < about->n_shards; i += about->part.of) {
         char *const path = leat_shard_name(start, i, about->n_shards);
         char *const name = or_named ? leat_shard_name(prefix, i, about->n_shards) : NULL;
-        all = (path && access(path, F_OK) == 0) || (name && access(name, F_OK) == 0);
+        all = is_there(path, err) || is_there(name, err);
         free(path);
         free(name);
     }
@@ -171,55 +182,60 @@ static bool has_shards(const char *prefix, const char *folder, const leat_conver
 /* Whether the part is complete, and what it says. Of a set that has its names a folder may be left that could not be
  * removed, without shards. */
 static bool read_about(const char *prefix, int32_t number, int32_t of, bool or_named,
-                       leat_convert_part_about *out)
+                       leat_convert_part_about *out, leat_error *err)
 {
     char *const folder = leat_file_set_part_folder(prefix, number, of);
-    const bool good = folder && leat_convert_part_read(folder, "about", out) &&
+    const bool good = folder && leat_convert_part_read(folder, "about", out, err) &&
                       out->part.number == number && out->part.of == of &&
-                      has_shards(prefix, folder, out, or_named);
+                      has_shards(prefix, folder, out, or_named, err);
     free(folder);
     return good;
 }
 
 /* Whether a part of these is complete, some shards maybe with their names. */
-static bool is_one_of(const char *prefix, int32_t number, const leat_convert_part_about *whole)
+static bool is_one_of(const char *prefix, int32_t number, const leat_convert_part_about *whole,
+                      leat_error *err)
 {
     leat_convert_part_about one;
-    return read_about(prefix, number, whole->part.of, true, &one) &&
+    return read_about(prefix, number, whole->part.of, true, &one, err) &&
            one.n_shards == whole->n_shards && one.digest == whole->digest;
 }
 
 int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
                                 leat_error *err)
 {
+    *err = (leat_error){ 0 };
     for (int32_t i = 1; i <= whole->part.of; i++)
-        if (!is_one_of(prefix, i, whole))
-            return leat_fail(
-                err, LEAT_E_DATA,
-                "%s: part %d/%d was lost or changed while the files were getting their "
-                "names: run `leat convert` with --part %d/%d and the same input again, "
-                "then `leat convert finish -o %s`",
-                prefix, (int)i, (int)whole->part.of, (int)i, (int)whole->part.of, prefix);
+        if (!is_one_of(prefix, i, whole, err))
+            return err->code ? err->code
+                             : leat_fail(err, LEAT_E_DATA,
+                                         "%s: part %d/%d was lost or changed while the files were "
+                                         "getting their "
+                                         "names: run `leat convert` with --part %d/%d and the same "
+                                         "input again, "
+                                         "then `leat convert finish -o %s`",
+                                         prefix, (int)i, (int)whole->part.of, (int)i,
+                                         (int)whole->part.of, prefix);
     return LEAT_OK;
 }
 
-static bool is_in(const char *folder, const char *name, const char *end)
+static bool is_in(const char *folder, const char *name, const char *end, leat_error *err)
 {
     char *const path = leat_files_text("%s/%s%s", folder, name, end);
-    const bool found = path && access(path, F_OK) == 0;
+    const bool found = is_there(path, err);
     free(path);
     return found;
 }
 
 /* Whether complete files wait for names: the manifest is the first to get its own, and the marker goes when all have
  * them. */
-static bool lacks_names(const char *prefix, const char *folder)
+static bool lacks_names(const char *prefix, const char *folder, leat_error *err)
 {
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
-    const bool renames = marker && access(marker, F_OK) == 0 && is_in(folder, "old", "");
+    const bool renames = is_there(marker, err) && is_in(folder, "old", "", err);
     free(marker);
-    return !is_in(folder, "unfinished", "") &&
-           (renames || is_in(folder, leat_files_base_name(prefix), "-manifest.json"));
+    return !is_in(folder, "unfinished", "", err) &&
+           (renames || is_in(folder, leat_files_base_name(prefix), "-manifest.json", err));
 }
 
 int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err)
@@ -228,13 +244,15 @@ int leat_convert_part_check_free(const char *prefix, leat_convert_part part, lea
     char *const folder = leat_files_hidden(prefix, ".part");
     if (!folder)
         return leat_files_no_memory(err);
-    const bool begun = leat_convert_part_read(folder, "parts", &whole);
-    const bool waits = lacks_names(prefix, folder), is_whole = !is_in(folder, "old", "");
+    *err = (leat_error){ 0 };
+    const bool begun = leat_convert_part_read(folder, "parts", &whole, err);
+    const bool waits = lacks_names(prefix, folder, err);
+    const bool is_whole = !is_in(folder, "old", "", err);
     const bool lost =
-        begun && part.of == whole.part.of && waits && !is_one_of(prefix, part.number, &whole);
+        begun && part.of == whole.part.of && waits && !is_one_of(prefix, part.number, &whole, err);
     const int rc =
-        lost || !(waits || (begun && part.of))
-            ? LEAT_OK
+        err->code || lost || !(waits || (begun && part.of))
+            ? err->code
             : leat_fail(err, LEAT_E_DATA,
                         "%s: complete files of an earlier conversion wait in %s: `leat convert "
                         "finish -o %s` gives them their names, then run this again%s",
@@ -250,8 +268,11 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
     char missing[200] = "";
     leat_convert_part_about one;
     *whole = (leat_convert_part_about){ .part = { 0, of } };
+    *err = (leat_error){ 0 };
     for (int32_t i = 1; i <= of; i++) {
-        if (!read_about(prefix, i, of, false, &one)) {
+        if (!read_about(prefix, i, of, false, &one, err)) {
+            if (err->code)
+                return err->code;
             if (strlen(missing) < sizeof missing - 20)
                 leat_files_append(missing, sizeof missing, "%s%d/%d", *missing ? ", " : "", (int)i,
                                   (int)of);

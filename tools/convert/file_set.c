@@ -41,10 +41,21 @@ struct files {
     struct file labels; /* until it is the last item */
 };
 
-static bool exists(const char *path)
+/* Returns 1 if there is such a file, 0 if not, and -1 with errno where that cannot be known. */
+static int look_for(const char *path)
 {
     struct stat status;
-    return path && lstat(path, &status) == 0;
+    return lstat(path, &status) == 0 ? 1 : leat_format_is_absent(errno) ? 0 : -1;
+}
+
+static bool may_exist(const char *path)
+{
+    return path && look_for(path) != 0;
+}
+
+static int fail_look(const char *path, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
 }
 
 char *leat_file_set_inside(const leat_file_set *set, const char *name)
@@ -153,6 +164,8 @@ static int check_names(const leat_file_set *set, const char *path, leat_error *e
     const struct dirent *entry;
     DIR *const folder = opendir(path);
     int rc = LEAT_OK;
+    if (!folder && !leat_format_is_absent(errno))
+        return leat_fail(err, LEAT_E_IO, "%s: cannot list the folder: %s", path, strerror(errno));
     for (errno = 0; folder && rc == LEAT_OK && (entry = readdir(folder)); errno = 0)
         if (!is_our_name(set, entry->d_name))
             rc = leat_fail(err, LEAT_E_ARGUMENT,
@@ -173,8 +186,10 @@ static int check_marker(const char *prefix, leat_error *err)
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix);
     int rc = marker ? LEAT_OK : leat_files_no_memory(err);
     struct stat status;
-    if (marker && ((lstat(marker, &status) == 0 && !S_ISREG(status.st_mode)) ||
-                   !leat_output_kind_may_replace(marker, &kind)))
+    const bool found = marker && lstat(marker, &status) == 0;
+    if (marker && !found && !leat_format_is_absent(errno))
+        rc = fail_look(marker, err);
+    else if (found && (!S_ISREG(status.st_mode) || !leat_output_kind_may_replace(marker, &kind)))
         rc = leat_fail(err, LEAT_E_ARGUMENT,
                        "%s: exists and is not %s: move it away, or choose another PREFIX", marker,
                        kind.what);
@@ -186,8 +201,10 @@ static int check_marker(const char *prefix, leat_error *err)
 static int check_own(const leat_file_set *set, leat_error *err)
 {
     struct stat status;
-    if (lstat(set->folder, &status) == 0 &&
-        (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()))
+    const bool found = lstat(set->folder, &status) == 0;
+    if (!found && !leat_format_is_absent(errno))
+        return fail_look(set->folder, err);
+    if (found && (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()))
         return leat_fail(
             err, LEAT_E_IO,
             "%s: %s is not a folder of this user: another user is writing files of this "
@@ -462,7 +479,7 @@ static int move_old(const struct file *file, leat_error *err)
 {
     struct stat status;
     if (lstat(file->name, &status) < 0)
-        return LEAT_OK;
+        return leat_format_is_absent(errno) ? LEAT_OK : fail_look(file->name, err);
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s: exists and is not a file", file->name);
     if (rename(file->name, file->old) == 0)
@@ -488,12 +505,13 @@ static bool move_back(const leat_file_set *set, const struct files *files)
     bool all = true;
     for (size_t i = files->n; i-- > 0;) {
         const struct file *const file = &files->items[i];
-        if (!file->is_only_old && !exists(file->part))
-            all = rename(file->name, file->part) == 0 && all;
+        const int found = file->is_only_old ? 1 : look_for(file->part);
+        if (found < 1)
+            all = found == 0 && rename(file->name, file->part) == 0 && all;
     }
     for (size_t i = 0; i < files->n && all; i++) {
         const struct file *const file = &files->items[i];
-        if (exists(file->old))
+        if (may_exist(file->old))
             all = rename(file->old, file->name) == 0;
     }
     return all && leat_files_sync_folder_of(set->prefix, NULL) == LEAT_OK;
@@ -509,7 +527,7 @@ static int remove_file(const char *path, leat_error *err)
 /* From now on the files are kept, whatever fails. Their names are on disk before that is. */
 int leat_file_set_keep(leat_file_set *set, leat_error *err)
 {
-    if (!exists(set->sign))
+    if (!may_exist(set->sign))
         return LEAT_OK;
     int rc = leat_files_sync_folder_of(set->sign, err);
     if (rc < 0 || (rc = remove_file(set->sign, err)) < 0)
@@ -536,7 +554,7 @@ static int replace(const leat_file_set *set, const struct files *files, const ch
                    leat_error *err)
 {
     const bool is_first =
-        !exists(set->old); /* otherwise some new files may have their names already */
+        !may_exist(set->old); /* otherwise some new files may have their names already */
     int rc;
     if ((rc = check_sizes(set, files, err)) < 0 || (rc = begin_names(set, marker, err)) < 0)
         return rc;
@@ -565,18 +583,23 @@ static int find_files(leat_file_set *set, struct files *files, const char *marke
     char *const parts = leat_file_set_inside(set, "parts");
     leat_convert_part_about whole;
     int rc = parts && marker ? LEAT_OK : leat_files_no_memory(err);
-    const bool in_parts = exists(parts);
-    if (in_parts && !leat_convert_part_read(set->folder, "parts", &whole))
+    const int in_parts = parts ? look_for(parts) : 0;
+    leat_error why = { 0 };
+    if (in_parts < 0)
+        rc = fail_look(parts, err);
+    else if (in_parts && !leat_convert_part_read(set->folder, "parts", &whole, &why))
         rc =
             leat_fail(err, LEAT_E_DATA,
                       "%s cannot be read, or is of another version of leat: remove %s, and run all "
                       "parts again",
                       parts, set->folder);
+    if (why.code)
+        rc = leat_fail(err, why.code, "%s", why.message);
     if (rc == LEAT_OK && in_parts && !set->parts)
         rc = leat_file_set_lock_parts(set, whole.part.of, err);
     if (rc == LEAT_OK && (rc = list_files(set, files, err)) < 0 && set->is_kept)
         say_kept(set, err); /* this run has written them */
-    if (rc == LEAT_OK && in_parts && (files->n || exists(marker)))
+    if (rc == LEAT_OK && in_parts && (files->n || may_exist(marker)))
         rc = leat_convert_part_check_all(set->prefix, &whole, err);
     free(parts);
     return rc;
@@ -589,8 +612,8 @@ static int name_files(leat_file_set *set, leat_error *err)
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
     int rc = find_files(set, &files, marker, err);
     set->is_kept = true;
-    if (rc == LEAT_OK && (files.n || exists(set->old))) {
-        if ((files.n || exists(marker)) && (rc = replace(set, &files, marker, err)) < 0)
+    if (rc == LEAT_OK && (files.n || may_exist(set->old))) {
+        if ((files.n || may_exist(marker)) && (rc = replace(set, &files, marker, err)) < 0)
             say_kept(set, err);
         set->is_finished = rc == LEAT_OK;
     }
@@ -619,7 +642,8 @@ static int lock_whole(leat_file_set *set, const char *prefix, leat_error *err)
 /* Files of an earlier run, if any, are complete where there is no sign. */
 static int go_on(leat_file_set *set, leat_error *err)
 {
-    return exists(set->sign) ? LEAT_OK : leat_file_set_commit(set, err);
+    const int found = look_for(set->sign);
+    return found < 0 ? fail_look(set->sign, err) : found ? LEAT_OK : leat_file_set_commit(set, err);
 }
 
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_convert_part part,

@@ -167,14 +167,16 @@ typedef struct leat_convert_part_about {
 int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *about,
                              const leat_set_manifest *manifest, leat_error *err);
 
-/* Reads such a description, FOLDER/NAME. False: there is none, or the files of the folder are not complete. */
-bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out);
+/* Reads such a description, FOLDER/NAME. False: there is none, or the files of the folder are not complete; *err is filled
+ * only where that cannot be known. */
+bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out,
+                            leat_error *err);
 /* Whether each file of all parts waits, or has its name since a `finish` that was stopped. Returns LEAT_OK or
- * LEAT_E_DATA. */
+ * LEAT_E_DATA, LEAT_E_IO. */
 int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
                                 leat_error *err);
 /* Refuses to write while complete files, also of all parts, wait for their names; but not a part of them that is lost.
- * Returns LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
+ * Returns LEAT_OK, LEAT_E_DATA, LEAT_E_IO or LEAT_E_NOMEM. */
 int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err);
 
 /* Gives the files of all parts of PREFIX their names, with a manifest of all.

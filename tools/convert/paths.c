@@ -84,6 +84,8 @@ int leat_paths_add(leat_paths *paths, const char *pattern, bool compare, leat_er
     if (access(pattern, F_OK) == 0)
         return leat_paths_append(paths, pattern, err);
     const int error = errno;
+    if (!leat_format_is_absent(error)) /* it may be a name, and no pattern */
+        return leat_fail(err, LEAT_E_IO, "%s: %s", pattern, strerror(error));
     if (leat_pattern_glob(pattern, GLOB_NOSORT, &found, &why) < 0) {
         globfree(&found);
         return leat_files_fail(err, &why);

@@ -24,7 +24,7 @@ typedef struct leat_paths {
 int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, bool compare,
                       leat_error *err);
 /* Refuses files of a set that is being renamed, or whose conversion was stopped then (formats/shard_set.h). Returns LEAT_OK,
- * LEAT_E_DATA or LEAT_E_NOMEM. */
+ * LEAT_E_DATA, LEAT_E_IO or LEAT_E_NOMEM. */
 int leat_paths_check(const leat_paths *paths, leat_error *err);
 /* A digest of what tells that a file is written to, its size and the time of its last change; its number, which tells that
  * it is another one, is not always the same over FUSE. It is odd, or 0: the file cannot be found. folder: which the path

@@ -3,6 +3,7 @@
  * shard_names.c: the names of the files of a set: makes them, and checks which are taken (file_set.h). */
 #include "convert.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,8 +83,11 @@ static int check_labels(const char *prefix, int32_t n_shards, leat_error *err)
     char *const others[] = { leat_shard_name(prefix, 0, n_shards),
                              leat_files_text("%s-manifest.json", prefix),
                              leat_files_text("%s" LEAT_SHARD_SET_MARKER, prefix) };
-    bool in_set = labels && (stat(labels, &status) < 0 || status.st_size == 0);
+    const bool found = labels && stat(labels, &status) == 0;
+    bool in_set = !found || status.st_size == 0;
     int rc = labels ? LEAT_OK : leat_files_no_memory(err);
+    if (labels && !found && !leat_format_is_absent(errno))
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", labels, strerror(errno));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         in_set = in_set || (others[i] && stat(others[i], &status) == 0);
         free(others[i]);
@@ -173,11 +177,17 @@ typedef struct place {
     ino_t file;
 } place;
 
-static place place_of(const char *name)
+static int find_place(const char *name, place *out, leat_error *err)
 {
     struct stat status;
-    return name && stat(name, &status) == 0 ? (place){ status.st_dev, status.st_ino }
-                                            : (place){ 0 };
+    *out = (place){ 0 };
+    if (!name)
+        return leat_files_no_memory(err);
+    if (stat(name, &status) == 0)
+        *out = (place){ status.st_dev, status.st_ino };
+    else if (!leat_format_is_absent(errno))
+        return leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    return LEAT_OK;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -202,16 +212,17 @@ int leat_shard_names_check_apart(const leat_convert *how, const char *const *inp
     size_t n_there = 0;
     place *const there = calloc((size_t)n_names, sizeof *there);
     int rc = there ? LEAT_OK : leat_files_no_memory(err);
-    for (int32_t i = 0; there && i < n_names; i++) {
+    for (int32_t i = 0; rc == LEAT_OK && i < n_names; i++) {
         char *const name = name_of(how->prefix, how->n_shards, i);
-        there[n_there] = place_of(name);
+        rc = find_place(name, &there[n_there], err);
         n_there += there[n_there].file != 0;
         free(name);
     }
     if (n_there)
         qsort(there, n_there, sizeof *there, compare_places);
     for (size_t k = 0; k < n && n_there && rc == LEAT_OK; k++) {
-        const place input = place_of(inputs[k]);
+        place input;
+        rc = find_place(inputs[k], &input, err);
         if (input.file && bsearch(&input, there, n_there, sizeof *there, compare_places))
             rc = leat_fail(err, LEAT_E_ARGUMENT,
                            "%s is an input and would be overwritten: choose another PREFIX",

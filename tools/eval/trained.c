@@ -73,8 +73,11 @@ static int list_folders(leat_trained *t, const char *root, leat_error *err)
     const int n = leat_folder_list(root, &entries);
     for (int i = 0; i < n; i++) {
         char *path = leat_files_text("%s/%s", root, entries[i]->d_name);
-        if (rc == LEAT_OK && path && leat_folder_kind(entries[i], path) == 'd')
+        const char kind = rc == LEAT_OK && path ? leat_folder_kind(entries[i], path) : 'x';
+        if (kind == 'd')
             rc = add_class(t, entries[i]->d_name, err);
+        else if (!kind && errno != ENOENT && errno != ELOOP) /* it may be a class */
+            rc = leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
         free(path);
         free(entries[i]);
     }
@@ -106,7 +109,8 @@ static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
     char *path = leat_files_text("%.*s-labels.txt", (int)n, pattern);
     if (!path)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const int rc = stat(path, &status) == 0 ? read_names(t, path, err) : LEAT_OK;
+    const bool may_be = stat(path, &status) == 0 || !leat_format_is_absent(errno);
+    const int rc = may_be ? read_names(t, path, err) : LEAT_OK;
     free(path);
     return rc;
 }

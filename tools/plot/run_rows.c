@@ -204,8 +204,8 @@ static int read_folder(const char *path, leat_run_rows *rows, leat_error *err)
     char *const lines = leat_files_text("%s/log.jsonl", path);
     if (!lines)
         return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
-    const int rc =
-        stat(lines, &file) == 0 ? read_lines(lines, rows, err) : read_event_files(path, rows, err);
+    const bool may_be = stat(lines, &file) == 0 || !leat_format_is_absent(errno);
+    const int rc = may_be ? read_lines(lines, rows, err) : read_event_files(path, rows, err);
     free(lines);
     return rc;
 }

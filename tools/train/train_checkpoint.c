@@ -96,6 +96,9 @@ static int refuse_best(const char *folder, leat_error *err)
     if (!path)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const bool is_there = access(path, F_OK) == 0;
+    int rc = LEAT_OK;
+    if (!is_there && !leat_format_is_absent(errno))
+        rc = leat_fail(err, LEAT_E_IO, "--checkpoint: %s: %s", path, strerror(errno));
     free(path);
     return is_there ? leat_fail(err, LEAT_E_ARGUMENT,
                                 "--checkpoint %s: the folder has " LEAT_CHECKPOINT_BEST
@@ -103,7 +106,7 @@ static int refuse_best(const char *folder, leat_error *err)
                                 "without `best` or by another metric or loss, which would be "
                                 "replaced: name another folder, or move it",
                                 folder)
-                    : LEAT_OK;
+                    : rc;
 }
 
 static int refuse_used(const char *folder, bool keeps_best, leat_error *err)

@@ -101,6 +101,9 @@ static int refuse_other(const json_t *last, const char *folder, const json_t *ru
 static int refuse_curves(const leat_train_log *log, const char *folder, leat_error *err)
 {
     struct dirent *entry;
+    struct stat lines;
+    if (stat(log->path, &lines) < 0 && !leat_format_is_absent(errno))
+        return leat_fail(err, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
     bool found = has_lines(log);
     DIR *const dir = opendir(folder);
     int error = dir ? 0 : errno;
