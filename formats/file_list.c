@@ -455,8 +455,8 @@ static int visit(reading *r, const char *path, const above *up)
 {
     struct stat status;
     if (stat(path, &status) < 0) {
-        if (errno != ENOENT && errno != ELOOP) /* it may be a whole class */
-            return fail_io(r, path, "");
+        if (errno != ENOENT && errno != ELOOP)
+            return fail_io(r, path, "cannot look at what may be a whole class: ");
         return refuse(r, path, errno == ENOENT ? "a broken link" : strerror(errno));
     }
     if (S_ISREG(status.st_mode)) {

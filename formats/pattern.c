@@ -142,15 +142,15 @@ static size_t literal_length(const char *pattern)
     size_t n = strlen(pattern);
     if (noted_lstat(pattern, &status) == 0)
         return n;
-    char *const folder = strdup(pattern);
-    while (folder && n > 0) {
-        const char *const slash = memrchr(folder, '/', n);
-        n = slash ? (size_t)(slash - folder) : 0;
-        folder[n] = 0;
-        if (n && noted_stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+    char *const path = strdup(pattern);
+    while (path && n > 0) {
+        const char *const slash = memrchr(path, '/', n);
+        n = slash ? (size_t)(slash - path) : 0;
+        path[n] = 0;
+        if (n && noted_stat(path, &status) == 0 && S_ISDIR(status.st_mode))
             break;
     }
-    free(folder);
+    free(path);
     return n;
 }
 

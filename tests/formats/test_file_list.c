@@ -331,6 +331,7 @@ TEST(a_folder_is_looked_at_once_to_tell_what_it_is)
         leat_format_error why = { 0 };
         n_looks = 0;
         const int rc = leat_file_list_open(&list, "root", &o, &why);
+        assert_true(n_looks > 0);
         if (rc == LEAT_FORMAT_OK) {
             assert_string_equal(list.root, "root");
             assert_string_equal(list.entries[0].name, "cat/1.jpg");

@@ -68,8 +68,9 @@ static int take_entry(struct walk *walk, const char *relative, const char *folde
     free(path);
     if (kind == 'd' || kind == 'f')
         return add_name(kind == 'd' ? folders : files, entry->d_name, err);
-    if (!kind && error != ENOENT && error != ELOOP) /* it may be a whole class */
-        return leat_fail(err, LEAT_E_IO, "%s/%s: %s", folder, entry->d_name, strerror(error));
+    if (!kind && error != ENOENT && error != ELOOP)
+        return leat_fail(err, LEAT_E_IO, "%s/%s: cannot look at what may be a whole class: %s",
+                         folder, entry->d_name, strerror(error));
     const char *const why = kind == 'x'       ? "neither a file nor a folder"
                             : error == ENOENT ? "a broken link"
                                               : strerror(error);
