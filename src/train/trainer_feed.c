@@ -100,6 +100,7 @@ int leat_trainer_feed_find(const leat_train_options *o, const leat_node *node,
         return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
     feed->channels_first = leat_plan_tensor(plan, feed->input_at)->channels_first;
+    feed->channels_last = leat_plan_tensor(plan, feed->input_at)->channels_last;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     const int32_t at[] = { feed->input_at, feed->target_at, feed->weight_at };
     for (int i = 0; i < (*o->sample_weight.text ? 3 : 2); i++)

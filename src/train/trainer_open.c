@@ -104,6 +104,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer, &o->frozen };
     model->input = feed->input;
     model->channels_first = feed->channels_first;
+    model->channels_last = feed->channels_last;
     model->target = feed->target;
     model->any_target = feed->any_target;
     model->batch_size = feed->batch_size;

@@ -121,7 +121,7 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
              plan->source->features[plan->chains[c].feature].name);
     plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0, 0 };
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0, 0, 0 };
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
 }
 
@@ -187,9 +187,12 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (!chain->decodes_on_device && !add_chain(plan, chain, at))
         return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
     chain->offset = chain->host_offset;
-    plan->tensors[c] = (leat_tensor_info){ name, chain->shape,
+    plan->tensors[c] = (leat_tensor_info){ name,
+                                           chain->shape,
                                            chain->fused_from < chain->n_host ? chain->n_fused : 0,
-                                           varies(plan, chain), leat_axes_are_first(chain) };
+                                           varies(plan, chain),
+                                           leat_axes_are_first(chain),
+                                           leat_axes_are_last(chain) };
     return LEAT_OK;
 }
 
