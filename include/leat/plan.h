@@ -36,6 +36,7 @@ typedef struct leat_tensor_info {
     int32_t n_fused;  /* number of its first ops that run as one; 0: none */
     int32_t varies;   /* 1: leat_batch_tensor() has each batch's shape (bucket_by_length) */
     int32_t channels_first, channels_last; /* 1: its ops tell so; both 0: nothing tells */
+    uint32_t mixed; /* bit i: the i-th op after batch mixes it with that of another sample */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {

@@ -86,6 +86,20 @@ static int check_steady(const leat_tensor_info *tensor, const leat_node *node, l
         tensor->name, tensor->name);
 }
 
+/* A mixed row has a share of another sample, and would not have that one's weight. */
+static int check_mixed(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
+                       const leat_trainer_feed *feed, leat_error *err)
+{
+    const leat_tensor_info *const input = leat_plan_tensor(plan, feed->input_at),
+                                  *const target = leat_plan_tensor(plan, feed->target_at);
+    if (*o->sample_weight.text && (input->mixed || target->mixed))
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.sample_weight: mixup and cutmix mix pairs of samples, and a "
+                              "mixed row would count with the weight of one of them only: leave "
+                              "out one of the two");
+    return LEAT_OK;
+}
+
 int leat_trainer_feed_find(const leat_train_options *o, const leat_node *node,
                            const leat_plan *plan, leat_trainer_feed *feed, leat_error *err)
 {
@@ -107,7 +121,7 @@ int leat_trainer_feed_find(const leat_train_options *o, const leat_node *node,
         feed->names[i] = leat_plan_tensor(plan, at[i])->name;
     for (int i = 0; i < 2 && rc == LEAT_OK; i++)
         rc = check_steady(leat_plan_tensor(plan, at[i]), node, err);
-    return rc;
+    return rc < 0 ? rc : check_mixed(o, node, plan, feed, err);
 }
 
 /* --- of another plan ------------------------------------------------------------------------------ */
