@@ -31,12 +31,12 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
-    const char *name;       /* "image", "label", …; lives as long as the plan */
-    leat_shape shape;       /* of one sample; no unknown dims. After bucket_by_length the shape of
-                         the last bucket; leat_batch_tensor() gives the shape of each batch */
-    int32_t n_fused;        /* number of its first ops that run as one; 0: none */
-    int32_t varies;         /* 1: the shape differs between batches (bucket_by_length) */
-    int32_t channels_first; /* 1: a map has put the channels of its images first */
+    const char *name; /* "image", "label", …; lives as long as the plan */
+    leat_shape shape; /* of one sample; no unknown dims; where it varies that of the last bucket */
+    int32_t n_fused;  /* number of its first ops that run as one; 0: none */
+    int32_t varies;   /* 1: leat_batch_tensor() has each batch's shape (bucket_by_length) */
+    int32_t channels_first, channels_last; /* 1: its ops tell so; both 0: nothing tells */
+    uint32_t mixed; /* bit i: the i-th op after batch mixes it with that of another sample */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {

@@ -252,9 +252,9 @@ typedef struct leat_model {
     void *loss_options;
     const leat_optimizer *optimizer;
     void *optimizer_options;
-    leat_shape input, target;       /* of one sample, as the loader gives them */
-    bool channels_first;            /* of the input: [channels, height, width] */
-    leat_model_normalize normalize; /* of the input */
+    leat_shape input, target;           /* of one sample, as the loader gives them */
+    bool channels_first, channels_last; /* of the input, as far as it is known */
+    leat_model_normalize normalize;     /* of the input */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
     bool any_target;   /* target becomes what the loss takes */

@@ -114,7 +114,7 @@ typedef struct leat_trainer_feed {
     bool any_target;      /* target is not known: what the loss takes */
     const char *names[3]; /* of input, target and weights; NULL: unknown, or no weights */
     bool input_chosen;    /* nothing names it: the first of several */
-    bool channels_first;  /* of the input */
+    bool channels_first, channels_last; /* of the input; neither: nothing tells */
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */

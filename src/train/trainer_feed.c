@@ -86,6 +86,42 @@ static int check_steady(const leat_tensor_info *tensor, const leat_node *node, l
         tensor->name, tensor->name);
 }
 
+/* Another tensor that one of the ops mixes; NULL: none. */
+static const leat_tensor_info *mixed_with(const leat_plan *plan, const leat_tensor_info *tensor,
+                                          uint32_t ops)
+{
+    const leat_tensor_info *other;
+    for (int32_t i = 0; (other = leat_plan_tensor(plan, i)); i++)
+        if (other != tensor && other->mixed & ops)
+            return other;
+    return NULL;
+}
+
+/* A mixed row has a share of another sample: it would not have that one's weight, and needs the same share of its target. */
+static int check_mixed(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
+                       const leat_trainer_feed *feed, leat_error *err)
+{
+    const leat_tensor_info *const input = leat_plan_tensor(plan, feed->input_at),
+                                  *const target = leat_plan_tensor(plan, feed->target_at);
+    if (*o->sample_weight.text && (input->mixed || target->mixed))
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.sample_weight: mixup and cutmix mix pairs of samples, and a "
+                              "mixed row would count with the weight of one of them only: leave "
+                              "out one of the two");
+    for (int i = 0; i < 2; i++) {
+        const leat_tensor_info *const one = i ? target : input, *const other = i ? input : target;
+        const leat_tensor_info *const third = mixed_with(plan, one, one->mixed & ~other->mixed);
+        if (third)
+            return leat_node_fail(
+                node, err, LEAT_E_CONFIG,
+                "a map after batch mixes '%s' and '%s', but the model reads '%s' and learns '%s': "
+                "write `map: {tensor: %s, ops: [{mixup: {label: %s}}]}` (or cutmix), or `label: "
+                "none` to mix no target",
+                one->name, third->name, input->name, target->name, input->name, target->name);
+    }
+    return LEAT_OK;
+}
+
 int leat_trainer_feed_find(const leat_train_options *o, const leat_node *node,
                            const leat_plan *plan, leat_trainer_feed *feed, leat_error *err)
 {
@@ -100,13 +136,14 @@ int leat_trainer_feed_find(const leat_train_options *o, const leat_node *node,
         return no_tensor(node, plan, "input", *o->input.text ? o->input.text : "image", err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
     feed->channels_first = leat_plan_tensor(plan, feed->input_at)->channels_first;
+    feed->channels_last = leat_plan_tensor(plan, feed->input_at)->channels_last;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     const int32_t at[] = { feed->input_at, feed->target_at, feed->weight_at };
     for (int i = 0; i < (*o->sample_weight.text ? 3 : 2); i++)
         feed->names[i] = leat_plan_tensor(plan, at[i])->name;
     for (int i = 0; i < 2 && rc == LEAT_OK; i++)
         rc = check_steady(leat_plan_tensor(plan, at[i]), node, err);
-    return rc;
+    return rc < 0 ? rc : check_mixed(o, node, plan, feed, err);
 }
 
 /* --- of another plan ------------------------------------------------------------------------------ */

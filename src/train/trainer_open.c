@@ -60,7 +60,7 @@ int leat_trainer_recut(leat_trainer *trainer, int32_t n_micro, leat_error *err)
     leat_model *const model = &trainer->model;
     const int32_t was = model->n_micro;
     leat_net *net = NULL;
-    int rc = leat_ranks_check(model->ranks, n_micro, err);
+    int rc = leat_ranks_check(model, n_micro, err);
     if (rc == LEAT_OK && model->ranks) {
         int64_t *const valid =
             realloc(trainer->micro_valid, (size_t)(n_micro + was) * sizeof *valid);
@@ -104,6 +104,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer, &o->frozen };
     model->input = feed->input;
     model->channels_first = feed->channels_first;
+    model->channels_last = feed->channels_last;
     model->target = feed->target;
     model->any_target = feed->any_target;
     model->batch_size = feed->batch_size;
@@ -124,7 +125,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
     int rc = leat_trainer_options_normalize(o->normalize, &feed->input, feed->channels_first,
                                             &model->normalize, err);
-    rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->n_micro, err) : rc;
+    rc = rc == LEAT_OK ? leat_ranks_check(model, model->n_micro, err) : rc;
     if (model->ranks && rc == LEAT_OK) {
         trainer->micro_valid = calloc((size_t)model->n_micro, sizeof *trainer->micro_valid);
         rc = trainer->micro_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");

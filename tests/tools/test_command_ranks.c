@@ -54,6 +54,14 @@ TEST(what_is_wrong_is_said_once)
 {
     make_pipeline();
     expect_failure(shell(TRAIN "--ranks 5"), 1, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    expect_failure(shell(TRAIN "--ranks 4 --set train.micro_batches=4 --set "
+                               "pipeline.batch.size=3"),
+                   1,
+                   "4 ranks cannot share the 3 parts of a batch of 3 rows (train.micro_batches) "
+                   "evenly: take one of 1, 3 ranks, or make batches larger");
+    expect_failure(shell(TRAIN "--ranks 4 --set train.micro_batches=8 --set "
+                               "pipeline.batch.size=6"),
+                   1, "or set train.micro_batches to a multiple of 4, at most the rows");
     expect_failure(shell(TRAIN "--ranks 2 --device sim"), 1, "train on the CPU only");
     expect_failure(shell(TRAIN "--ranks 2 --errors bad.jsonl"), 2, "leave out --errors");
     expect_failure(shell("timeout 60 $L train none.yaml --ranks 3"), 1, "none.yaml");

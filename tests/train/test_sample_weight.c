@@ -341,6 +341,47 @@ TEST(tensors_of_a_wrong_kind_are_named)
     leat_plan_close(&without);
 }
 
+/* A mixed row has the weight of one of its two samples. */
+TEST(mixed_samples_have_no_weight)
+{
+    static float images[N * 4 * 4 * 1], of_classes[N * 3];
+    static const struct {
+        const char *map;
+        int wanted;
+    } cases[] = {
+        { "[{mixup: {alpha: 0.3}}]", LEAT_E_CONFIG },
+        { "[{cutmix: {label: none}}]", LEAT_E_CONFIG },
+        { "{tensor: other, ops: [{mixup: {label: none}}]}", LEAT_OK },
+    };
+    draw_rows();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_shape shape = leat_shape_make(LEAT_F32, 3, (int64_t[]){ 4, 4, 1 });
+        const leat_rows rows[] = {
+            { "image", shape, images },
+            { "label", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 }), of_classes },
+            a_weight,
+            { "other", shape, images },
+        };
+        static const char text[] = "train: {model: [flatten, dense: 3], loss: "
+                                   "softmax_cross_entropy, sample_weight: w}";
+        leat_builder *const builder = leat_builder_open();
+        fixture f = { 0 };
+        leat_builder_rows(builder, N, rows, 4);
+        leat_builder_stage(builder, "batch", "16");
+        leat_builder_stage(builder, "map", cases[i].map);
+        leat_plan *plan = plan_of_builder(builder);
+        assert_int_equal(leat_config_parse(text, "t.yaml", &f.config, &f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
+        const int rc = leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err);
+        if (rc != cases[i].wanted ||
+            (rc < 0 && !strstr(f.err.message, "mix pairs of samples, and a mixed row would count "
+                                              "with the weight of one of them only")))
+            fail_msg("%zu: %s", i, rc < 0 ? f.err.message : "taken");
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+}
+
 /* The model reads the first tensor that is nothing else, wherever the weight stands; which one, is told where there is a
  * choice. */
 TEST(a_weight_is_no_input)

@@ -116,10 +116,18 @@ TEST(resnet50_gives_torchs_logits)
     check_model("resnet50", resnet50_logits);
 }
 
+/* Of which an op tells that its channels are last. */
+static leat_trainer_feed image_of(int64_t height, int64_t width, int64_t channels)
+{
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ height, width, channels }, ROWS);
+    feed.channels_last = true;
+    return feed;
+}
+
 /* A flattened image has its channels first there, last here: rows of the dense weight change places. */
 TEST(a_flattened_image_is_reordered)
 {
-    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 2, 3, 4 }, 2);
+    const leat_trainer_feed feed = image_of(2, 3, 4);
     const leat_safetensors_note note = { "format", "pt" };
     leat_format_error err;
     float weight[24];
@@ -173,6 +181,116 @@ TEST(channels_that_are_first_keep_their_order)
     unlink(path);
 }
 
+/* Whether the rows of the last layer's weight have other places than in the file. */
+static bool is_moved(const fixture *f)
+{
+    const int32_t last = f->trainer->model.n_layers - 1;
+    const int64_t *const d = f->trainer->model.layers[last].params[0].shape.dims;
+    const leat_safetensor t = { .n_dims = 2, .shape = { (uint64_t)d[1], (uint64_t)d[0] } };
+    float *const there = filled("fc.weight", &t, (size_t)(d[0] * d[1]));
+    float *const ours = read_param(f->trainer, last, 0);
+    bool moved = false;
+    for (int64_t i = 0; i < d[0] * d[1]; i++)
+        moved |= ours[i] != there[i % d[1] * d[0] + i / d[1]];
+    free(there);
+    free(ours);
+    return moved;
+}
+
+/* Arrays as a source stores them: their sizes tell, or nothing does. */
+TEST(an_order_that_nothing_tells_is_refused)
+{
+    enum { AS_STORED, MOVED, REFUSED };
+    static const struct {
+        int64_t dims[3];
+        const char *layers;
+        int wanted;
+    } cases[] = {
+        { { 1, 28, 28 }, "flatten", REFUSED },
+        { { 3, 8, 8 }, "flatten", REFUSED },
+        { { 6, 5, 4 }, "flatten", REFUSED },
+        { { 3, 20, 4 }, "flatten", REFUSED },
+        { { 9, 9, 2 }, "flatten", REFUSED },
+        { { 9, 9, 2 }, "relu, flatten, tanh", REFUSED },
+        { { 9, 9, 2 }, "flatten, layer_norm: {name: n}", REFUSED },
+        { { 9, 9, 2 },
+          "flatten, dense: {name: d, units: 5}, concat: {name: c, from: [d, d]}",
+          REFUSED },
+        { { 9, 9, 2 }, "conv2d: {name: c, filters: 2, kernel: 3}, flatten", MOVED },
+        { { 17, 17, 4 }, "flatten", MOVED },
+        { { 9, 9, 3 }, "flatten", MOVED },
+        { { 28, 28, 1 }, "flatten", AS_STORED },
+        { { 1, 1, 7 }, "flatten", AS_STORED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_trainer_feed feed = feed_of(LEAT_F32, 3, cases[i].dims, ROWS);
+        char text[256];
+        fixture f;
+        snprintf(text, sizeof text,
+                 "train: {loss: softmax_cross_entropy, model: [%s, dense: {name: fc, units: 3}]}",
+                 cases[i].layers);
+        fixture_must_open(&f, text, &feed);
+        write_torch_file(&f.trainer->model);
+        const int rc = leat_trainer_restore(f.trainer, path, &f.err);
+        if (rc != (cases[i].wanted == REFUSED ? LEAT_E_DATA : LEAT_OK))
+            fail_msg("%zu: %s", i, rc < 0 ? f.err.message : "taken");
+        if (rc == LEAT_OK)
+            assert_int_equal(is_moved(&f), cases[i].wanted == MOVED);
+        fixture_close(&f);
+    }
+    unlink(path);
+}
+
+/* What a user is told to write, in a map of the pipeline. */
+TEST(a_map_tells_the_order)
+{
+    static float x[ROWS * 28 * 28];
+    static int64_t y[ROWS];
+    static const struct {
+        int64_t dims[3];
+        const char *map, *said;
+        bool moves;
+    } cases[] = {
+        { { 1, 28, 28 }, "[cast]", "Write `reshape: [784]` in the map", false },
+        { { 1, 28, 28 }, "[{reshape: [784]}]", NULL, false },
+        { { 1, 28, 28 }, "[{layout: channels_last}]", NULL, false },
+        { { 1, 28, 28 }, "[{reshape: [28, 28, 1]}]", NULL, false },
+        { { 9, 8, 7 }, "[cast]", "and `layout: channels_first` if it is height, width", false },
+        { { 9, 8, 7 }, "[{layout: channels_first}]", NULL, false },
+        { { 9, 8, 7 }, "[{layout: channels_last}]", NULL, true },
+        { { 9, 8, 2 }, "[random_flip]", NULL, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_rows rows[] = {
+            { "image", leat_shape_make(LEAT_F32, 3, cases[i].dims), x },
+            { "label", leat_shape_make(LEAT_I64, 0, NULL), y },
+        };
+        leat_builder *const builder = leat_builder_open();
+        fixture f = { 0 };
+        leat_builder_rows(builder, ROWS, rows, 2);
+        leat_builder_stage(builder, "map", cases[i].map);
+        leat_builder_stage(builder, "batch", "2");
+        leat_plan *plan = plan_of_builder(builder);
+        assert_int_equal(leat_config_parse("train: {loss: softmax_cross_entropy, model: [flatten, "
+                                           "dense: {name: fc, units: 3}]}",
+                                           "t.yaml", &f.config, &f.err),
+                         LEAT_OK);
+        assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
+        if (leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0)
+            fail_msg("%s", f.err.message);
+        write_torch_file(&f.trainer->model);
+        const int rc = leat_trainer_restore(f.trainer, path, &f.err);
+        if (rc != (cases[i].said ? LEAT_E_DATA : LEAT_OK) ||
+            (rc < 0 && !strstr(f.err.message, cases[i].said)))
+            fail_msg("%zu: %s", i, rc < 0 ? f.err.message : "taken");
+        if (rc == LEAT_OK)
+            assert_int_equal(is_moved(&f), cases[i].moves);
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+    unlink(path);
+}
+
 /* --- vectors that were images -------------------------------------------------------------------- */
 
 enum { HEIGHT = 2, WIDTH = 3, CHANNELS = 4, PIXELS = HEIGHT * WIDTH, VALUES = PIXELS * CHANNELS };
@@ -192,8 +310,7 @@ static bool open_behind(fixture *f, const char *a, const char *layers,
  * file. False: the layers take no vector. */
 static bool agree_behind_flatten(const char *layers)
 {
-    const leat_trainer_feed image =
-        feed_of(LEAT_F32, 3, (int64_t[]){ HEIGHT, WIDTH, CHANNELS }, ROWS);
+    const leat_trainer_feed image = image_of(HEIGHT, WIDTH, CHANNELS);
     const leat_trainer_feed vector = feed_of(LEAT_F32, 1, (int64_t[]){ VALUES }, ROWS);
     float *const x = random_floats(3, (size_t)ROWS * VALUES), there[ROWS * VALUES];
     float a[ROWS * 3], b[ROWS * 3];
@@ -278,8 +395,7 @@ TEST(an_input_of_two_dims_is_a_vector)
 /* No order of elements makes both of its inputs those of PyTorch. */
 TEST(a_sum_of_two_orders_is_refused)
 {
-    const leat_trainer_feed image =
-        feed_of(LEAT_F32, 3, (int64_t[]){ HEIGHT, WIDTH, CHANNELS }, ROWS);
+    const leat_trainer_feed image = image_of(HEIGHT, WIDTH, CHANNELS);
     fixture f;
     assert_true(open_behind(&f, "flatten: {name: a}",
                             "dense: {name: d, units: 24}, add: {name: s, from: [d, a]}", &image));

@@ -176,6 +176,55 @@ TEST(inputs_and_targets_of_wrong_type_are_refused)
     fixture_close(&f);
 }
 
+/* Samples and targets are mixed together, or neither, unless `label: none` says that only one is. */
+TEST(what_is_mixed_is_what_the_model_reads)
+{
+    enum { N = 8 };
+    static float x[N * 4 * 4], y[N * 3];
+    static const struct {
+        const char *names, *map, *said;
+    } cases[] = {
+        { "", "[mixup: 1]", NULL },
+        { "target: y, ", "[mixup: {label: y}]", NULL },
+        { "target: y, ", "[mixup: {label: none}]", NULL },
+        { "input: x, ", "{tensor: x, ops: [cutmix: {label: label}]}", NULL },
+        { "input: x, target: y, ", "[mixup: 1]", NULL },
+        { "target: y, ", "[mixup: 1]",
+          "a map after batch mixes 'image' and 'label', but the model reads 'image' and learns "
+          "'y': write `map: {tensor: image, ops: [{mixup: {label: y}}]}` (or cutmix)" },
+        { "input: x, ", "[cutmix]",
+          "a map after batch mixes 'label' and 'image', but the model reads 'x' and learns "
+          "'label': write `map: {tensor: x, ops: [{mixup: {label: label}}]}`" },
+        { "input: x, target: y, ", "{tensor: y, ops: [mixup]}", "mixes 'y' and 'label'" },
+        { "input: x, target: y, ", "{tensor: y, ops: [mixup: {label: none}]}", NULL },
+    };
+    const leat_shape image = leat_shape_make(LEAT_F32, 3, (int64_t[]){ 4, 4, 1 });
+    const leat_shape weights = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    const leat_rows rows[] = {
+        { "image", image, x }, { "x", image, x }, { "label", weights, y }, { "y", weights, y }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_builder *const builder = leat_builder_open();
+        char text[200];
+        fixture f = { 0 };
+        snprintf(text, sizeof text,
+                 "train: {%smodel: [flatten, dense: 3], loss: softmax_cross_entropy}",
+                 cases[i].names);
+        leat_builder_rows(builder, N, rows, 4);
+        leat_builder_stage(builder, "batch", "4");
+        leat_builder_stage(builder, "map", cases[i].map);
+        leat_plan *plan = plan_of_builder(builder);
+        assert_int_equal(leat_config_parse(text, "t.yaml", &f.config, &f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
+        const int rc = leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err);
+        if (rc != (cases[i].said ? LEAT_E_CONFIG : LEAT_OK) ||
+            (rc < 0 && !strstr(f.err.message, cases[i].said)))
+            fail_msg("%zu: %s", i, rc < 0 ? f.err.message : "taken");
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+}
+
 /* Without data, the target of every loss is one that it takes, for any number of outputs. */
 TEST(a_model_without_data_fits_every_loss)
 {

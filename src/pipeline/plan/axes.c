@@ -19,6 +19,11 @@ bool leat_axes_are_first(const leat_chain *chain)
     return chain->axes == LEAT_AXES_FIRST && chain->shape.rank == 3;
 }
 
+bool leat_axes_are_last(const leat_chain *chain)
+{
+    return chain->axes == LEAT_AXES_LAST && chain->shape.rank == 3;
+}
+
 /* Whether the op reads its input as height, width, channels. A number for each entry of the last dimension may also be one for
  * each sensor, say: for colours there are few. */
 static bool takes_last(const leat_chain *chain, const leat_chain_op *op)

@@ -121,7 +121,8 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
              plan->source->features[plan->chains[c].feature].name);
     plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0, 0 };
+    plan->tensors[i] =
+        (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0, 0, 0, 0 };
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
 }
 
@@ -147,6 +148,16 @@ static int check_scale(const leat_chain *chain, const leat_node *batch, leat_err
                                   "which says how small a picture may be");
     }
     return LEAT_OK;
+}
+
+/* The ops after batch that mix the rows of chain c, a bit each. */
+static uint32_t mixed_by(const leat_plan *plan, int32_t c)
+{
+    uint32_t ops = 0;
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        if (plan->batch_ops[i].chain == c || plan->batch_ops[i].label == c)
+            ops |= 1u << i;
+    return ops;
 }
 
 /* Checks chain c, finds its fused ops, and reserves its rows from *at on. */
@@ -187,9 +198,13 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (!chain->decodes_on_device && !add_chain(plan, chain, at))
         return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
     chain->offset = chain->host_offset;
-    plan->tensors[c] = (leat_tensor_info){ name, chain->shape,
+    plan->tensors[c] = (leat_tensor_info){ name,
+                                           chain->shape,
                                            chain->fused_from < chain->n_host ? chain->n_fused : 0,
-                                           varies(plan, chain), leat_axes_are_first(chain) };
+                                           varies(plan, chain),
+                                           leat_axes_are_first(chain),
+                                           leat_axes_are_last(chain),
+                                           mixed_by(plan, c) };
     return LEAT_OK;
 }
 

@@ -110,8 +110,8 @@ void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin
 int32_t leat_ranks_part_of(const leat_ranks *ranks, int32_t rank, int32_t n, int32_t *first);
 /* Those of this rank; ranks NULL: all. */
 int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first);
-/* LEAT_OK, or LEAT_E_CONFIG: the ranks cannot share the model's micro-batches evenly; with the numbers that can. */
-int leat_ranks_check(const leat_ranks *ranks, int32_t n_micro, leat_error *err);
+/* LEAT_OK, or LEAT_E_CONFIG: the model's ranks cannot share n_micro micro-batches evenly; with the numbers that can. */
+int leat_ranks_check(const leat_model *model, int32_t n_micro, leat_error *err);
 /* Of a training batch: makes n_valid that of all ranks, and fills valid[n_micro], which *rows borrows. */
 int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err);
 /* memory_ranks.c */

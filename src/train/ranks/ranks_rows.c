@@ -18,18 +18,24 @@ int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first)
     return ranks ? leat_ranks_part_of(ranks, ranks->rank, n, first) : n;
 }
 
-int leat_ranks_check(const leat_ranks *ranks, int32_t n_micro, leat_error *err)
+int leat_ranks_check(const leat_model *model, int32_t n_micro, leat_error *err)
 {
-    char can[1024] = "1";
+    const leat_ranks *const ranks = model->ranks;
+    char can[1024] = "1", instead[80];
     if (!ranks || n_micro % ranks->n == 0)
         return LEAT_OK;
     for (int32_t i = 2; i <= n_micro; i++)
         if (n_micro % i == 0)
             snprintf(can + strlen(can), sizeof can - strlen(can), ", %d", i);
+    if (model->batch_size < ranks->n)
+        snprintf(instead, sizeof instead, "make batches larger: a part has a row or more");
+    else
+        snprintf(instead, sizeof instead,
+                 "set train.micro_batches to a multiple of %d, at most the rows", ranks->n);
     return leat_fail(err, LEAT_E_CONFIG,
-                     "%d ranks cannot share the %d parts of a batch (train.micro_batches) evenly: "
-                     "take one of %s ranks, or set train.micro_batches to a multiple of %d",
-                     ranks->n, n_micro, can, ranks->n);
+                     "%d ranks cannot share the %d parts of a batch of %lld rows "
+                     "(train.micro_batches) evenly: take one of %s ranks, or %s",
+                     ranks->n, n_micro, (long long)model->batch_size, can, instead);
 }
 
 int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err)

@@ -86,25 +86,42 @@ static int64_t length_of(const leat_model *model, int32_t i)
     return i < 0 ? leat_shape_elements(&model->input) : model->layers[i].out.dims[0];
 }
 
-/* Where PyTorch has element k of the vector that layer i gives; -1: the model's input. It flattens images with the
- * channels first, as an input may have them (it is all that flatten reads then); layers of vectors keep the order of their
- * input, unless a matrix mixes it. */
-static int64_t place_of(const leat_model *model, int32_t i, int64_t k)
+/* Whether the layer makes a vector of an image. */
+static bool flattens(const leat_model_layer *l)
 {
-    int64_t before = 0; /* elements of other inputs of concat */
+    return l->layer == &leat_layer_flatten && l->in.rank == 3;
+}
+
+/* The layer that decides where PyTorch has element *k of the vector that layer i gives; -1: the model's input. Layers of
+ * vectors keep the order of their input, unless a matrix mixes it. *k becomes an element of that layer's vector, and
+ * *before the elements of other inputs of concat. */
+static int32_t origin_of(const leat_model *model, int32_t i, int64_t *k, int64_t *before)
+{
+    *before = 0;
     while (i >= 0) {
         const leat_model_layer *const l = &model->layers[i];
-        const int64_t channels = l->in.dims[2], pixels = l->in.dims[0] * l->in.dims[1];
         int32_t input = 0;
-        if (l->layer == &leat_layer_flatten && l->in.rank == 3)
-            return before + (model->channels_first ? k : k % channels * pixels + k / channels);
         if (l->in.rank != 1 || (l->n_params > 0 && l->params[0].shape.rank == 2))
             break;
-        for (; l->layer == &leat_layer_concat && k >= length_of(model, l->inputs[input]); input++) {
-            k -= length_of(model, l->inputs[input]);
-            before += length_of(model, l->inputs[input]);
+        for (; l->layer == &leat_layer_concat && *k >= length_of(model, l->inputs[input]);
+             input++) {
+            *k -= length_of(model, l->inputs[input]);
+            *before += length_of(model, l->inputs[input]);
         }
         i = l->inputs[input];
+    }
+    return i;
+}
+
+/* Where PyTorch has element k of the vector that layer i gives; -1: the model's input. It flattens images with the
+ * channels first, as an input may have them (it is all that flatten reads then). */
+static int64_t place_of(const leat_model *model, int32_t i, int64_t k)
+{
+    int64_t before;
+    const int32_t origin = origin_of(model, i, &k, &before);
+    if (origin >= 0 && flattens(&model->layers[origin]) && !model->channels_first) {
+        const int64_t *const d = model->layers[origin].in.dims;
+        k = k % d[2] * d[0] * d[1] + k / d[2];
     }
     return before + k;
 }
@@ -119,12 +136,68 @@ static bool has_one_order(const leat_model *model, const leat_model_layer *l)
     return same;
 }
 
+/* Three channels are nearly always RGB; in a small array four may be anything. */
+static bool is_usual(const int64_t *d)
+{
+    enum { SMALL = 16 };
+    return d[2] == 3 || (d[2] == 4 && d[0] > SMALL && d[1] > SMALL);
+}
+
+/* Whether nothing tells the order of the image that the layer flattens: it is the model's input as a source stores it, and has
+ * no size that is usual for height, width, channels. Not if all orders are one. */
+static bool is_unsure(const leat_model *model, const leat_model_layer *l)
+{
+    const int64_t *const d = l->in.dims;
+    int32_t i = l->inputs[0];
+    while (i >= 0 && model->layers[i].n_params == 0 && model->layers[i].n_inputs == 1 &&
+           leat_shape_equal(&model->layers[i].in, &l->in))
+        i = model->layers[i].inputs[0];
+    return i < 0 && !model->channels_first && !model->channels_last && d[2] > 1 &&
+           d[0] * d[1] > 1 && !is_usual(d);
+}
+
+/* The layer that flattens such an image, if the tensor's elements follow their order; NULL: none. */
+static const leat_model_layer *unsure_of(const leat_model *model, const leat_param_tensor *row)
+{
+    const leat_model_layer *const l = &model->layers[row->layer];
+    const leat_shape *const shape = &l->params[row->param].shape;
+    const int32_t from = shape->rank == 2 ? l->inputs[0] : row->layer;
+    const leat_model_layer *found = NULL;
+    for (int64_t k = 0; l->out.rank == 1 && k < shape->dims[0] && !found; k++) {
+        int64_t element = k, before;
+        const int32_t i = origin_of(model, from, &element, &before);
+        if (i >= 0 && flattens(&model->layers[i]) && is_unsure(model, &model->layers[i]))
+            found = &model->layers[i];
+    }
+    return found;
+}
+
+static int fail_unsure(const leat_model_layer *l, const leat_param_tensor *row, const char *path,
+                       leat_error *err)
+{
+    char text[96];
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%s: '%s' has weights for the values of %s, which '%s' flattens, and nothing tells their "
+        "order: PyTorch flattens images with the channels first. Write `reshape: [%lld]` in the "
+        "map of this tensor if the model of PyTorch flattens it as it is stored (channels, "
+        "height, width, or no image), and `layout: channels_first` if it is height, width, "
+        "channels",
+        path, row->name, leat_shape_text(&l->in, text, sizeof text), l->name,
+        (long long)l->out.dims[0]);
+}
+
 int leat_torch_check(const leat_model *model, const leat_param_file *to, const char *path,
                      leat_error *err)
 {
     bool needed = false;
-    for (size_t i = 0; i < to->n; i++)
+    for (size_t i = 0; i < to->n; i++) {
+        const leat_model_layer *const unsure =
+            to->tensors[i].data ? unsure_of(model, &to->rows[i]) : NULL;
         needed |= to->tensors[i].data && model->layers[to->rows[i].layer].out.rank == 1;
+        if (unsure)
+            return fail_unsure(unsure, &to->rows[i], path, err);
+    }
     for (int32_t i = 0; needed && i < model->n_layers; i++) {
         const leat_model_layer *const l = &model->layers[i];
         if (l->out.rank == 1 && l->layer != &leat_layer_concat && !has_one_order(model, l))

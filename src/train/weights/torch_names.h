@@ -20,7 +20,8 @@ bool leat_torch_is_counter(const char *name);
 /* Tensor i of `to` as PyTorch has it: its name and shape. */
 void leat_torch_describe(const leat_model *model, const leat_param_file *to, size_t i,
                          char name[LEAT_PARAM_NAME], leat_safetensor *out);
-/* Refuses a model that adds vectors whose elements PyTorch has in different orders, if a layer of vectors takes weights.
+/* Refuses a model that adds vectors whose elements PyTorch has in different orders, if a layer of vectors takes weights,
+ * and weights for the elements of a flattened input of which nothing tells whether its channels are last.
  * Returns LEAT_OK, LEAT_E_DATA. */
 int leat_torch_check(const leat_model *model, const leat_param_file *to, const char *path,
                      leat_error *err);
