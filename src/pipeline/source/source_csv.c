@@ -33,7 +33,8 @@ static const leat_option options[] = {
                         "names of the columns, if the files have no header line"),
     LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
     LEAT_OPTION_STRINGS(csv_options, na, "[]",
-                        "words that mean a missing value, like an empty field"),
+                        "words that mean a missing value, like an empty field; as written: -999 is "
+                        "not -999.0"),
     LEAT_OPTION_END
 };
 
