@@ -191,7 +191,7 @@ static int check_parts(const leat_config *config, const leat_plan *plan, const c
     if (leat_config_get(config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(config, "eval", &eval, err);
     if (rc == LEAT_OK)
-        rc = leat_setup_same_classes(config, eval, plan, err);
+        rc = leat_setup_check_eval(config, eval, plan, err);
     if (rc == LEAT_OK && leat_config_get(config, "whiten", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(config, "whiten", &whiten, err);
     if (rc == LEAT_OK && leat_config_get(config, "train", text, sizeof text, NULL) == LEAT_OK)

@@ -135,7 +135,7 @@ static int open_plans(struct train *t, leat_error *err)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
     if (rc == LEAT_OK && t->run.eval_plan)
         rc = leat_trained_same_classes(t->config, "eval", err);
-    return rc < 0 ? rc : leat_setup_same_classes(t->config, t->run.eval_plan, t->run.plan, err);
+    return rc < 0 ? rc : leat_setup_check_eval(t->config, t->run.eval_plan, t->run.plan, err);
 }
 
 /* The images of the section `whiten` decide the weights of layers with `init: whiten` that have none yet. Without the

@@ -157,12 +157,17 @@ void leat_setup_target(const leat_config *config, char target[LEAT_OPTION_STRING
     leat_config_get(config, "train.target", target, LEAT_OPTION_STRING_MAX, NULL);
 }
 
-int leat_setup_same_classes(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
-                            leat_error *err)
+int leat_setup_check_eval(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
+                          leat_error *err)
 {
     const char *name, *trained;
     char target[LEAT_OPTION_STRING_MAX];
     int rc = LEAT_OK;
+    for (int32_t i = 0; eval && i < leat_plan_get_info(eval)->n_tensors; i++)
+        if (leat_plan_tensor(eval, i)->mixed)
+            return leat_fail(err, LEAT_E_CONFIG,
+                             "eval: mixup and cutmix mix each sample with another one, and an "
+                             "evaluation judges samples: leave them out of the `eval` part");
     leat_setup_target(config, target);
     if (!leat_plan_n_classes(eval, target) || !leat_plan_n_classes(plan, target))
         return LEAT_OK;

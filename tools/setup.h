@@ -30,9 +30,10 @@ int leat_setup_same_class(const char *section, int64_t i, const char *name, cons
                           leat_error *err);
 /* The tensor with the classes of a config: train.target, or `label`. */
 void leat_setup_target(const leat_config *config, char target[LEAT_OPTION_STRING_MAX]);
-/* The same for all classes of the plan of `eval`, if both plans have those of the target. */
-int leat_setup_same_classes(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
-                            leat_error *err);
+/* The same for all classes of the plan of `eval`, if both plans have those of the target. An error, too, if it mixes samples.
+ * eval: NULL: there is none. */
+int leat_setup_check_eval(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
+                          leat_error *err);
 
 /* Rows of all batches of a pass; -1: it has no end. */
 int64_t leat_setup_rows(const leat_plan *plan);

@@ -303,6 +303,11 @@ TEST_WITH(no_blend_is_judged, NULL, clean)
             expect_in(err, "blends samples after batch (mixup, cutmix)");
             expect_in(err, section);
         }
+    expect_failure(
+        shell("$L train x.yaml --steps 1 --set 'pipeline.batch+={map: {tensor: label, ops: "
+              "[one_hot: 10]}}' --set 'eval.pipeline.batch+={map: {tensor: label, ops: "
+              "[one_hot: 10]}}' --set 'eval.pipeline+={map: mixup}'"),
+        1, "leave them out of the `eval` part");
 }
 
 SUITE_FIXTURE(make_images, command_remove_folder)
