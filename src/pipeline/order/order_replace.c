@@ -52,10 +52,11 @@ static bool holds_whole_passes(const leat_order *order)
         const uint64_t cut = is_cut                          ? step->n_out
                              : step->kind == LEAT_ORDER_SKIP ? step->a
                                                              : 0; /* where a part begins or ends */
-        if (cut * size % pass != 0 || (step->kind == LEAT_ORDER_SHARD && step->a > 1))
+        if (cut > MOST_ROWS / size || cut * size % pass != 0 ||
+            (step->kind == LEAT_ORDER_SHARD && step->a > 1))
             return false;
-        if (step->kind == LEAT_ORDER_SHUFFLE)
-            pass = step->n_in * size; /* passes are mixed */
+        if (step->kind == LEAT_ORDER_SHUFFLE) /* passes are mixed */
+            pass = step->n_in > MOST_ROWS / size ? LEAT_ENDLESS : step->n_in * size;
     }
     return batches_hold_all(order, n_batches);
 }

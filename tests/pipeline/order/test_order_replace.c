@@ -237,6 +237,42 @@ TEST(replacements_in_whole_passes_stay)
     }
 }
 
+/* A config may ask for products that 64 bits do not hold. */
+TEST(replacements_need_no_small_numbers)
+{
+    for (uint64_t less = 0; less < 2; less++)
+        for (int repeats = 0; repeats < 2; repeats++) {
+            leat_order order;
+            memset(&cache, 0, sizeof cache);
+            leat_order_init(&order, 10);
+            check(leat_order_add(&order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL), NULL);
+            leat_order_batch(&order, 4096, false);
+            check(leat_order_add(&order, LEAT_ORDER_TAKE, ((uint64_t)1 << 52) - less, 0, NULL),
+                  NULL);
+            check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 1, 1, NULL), NULL);
+            check(leat_order_add(&order, repeats ? LEAT_ORDER_REPEAT : LEAT_ORDER_TAKE, 5, 0, NULL),
+                  NULL);
+            assert_in_range(replacement(&order, 3, 11, 0).sample, 0, 9);
+        }
+}
+
+/* Endless data in windows has no parts that are left out. */
+TEST(replacements_in_an_endless_window_stay)
+{
+    leat_order order, plain;
+    memset(&cache, 0, sizeof cache);
+    leat_order_init(&plain, 100);
+    check(leat_order_add(&plain, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL), NULL);
+    leat_order_batch(&plain, 7, false);
+    order = plain;
+    check(leat_order_add_shuffle(&order, &(leat_shuffle){ .seed = 1, .window = 8 }, NULL), NULL);
+    for (uint64_t b = 0; b < 50; b++) {
+        const held mine = replacement(&order, b, b % 7, 0),
+                   its = replacement(&plain, leat_order_find(&order, &cache, b).number, b % 7, 0);
+        assert_memory_equal(&mine, &its, sizeof mine);
+    }
+}
+
 TEST(replacements_are_a_permutation_within_the_pass)
 {
     leat_order order;
