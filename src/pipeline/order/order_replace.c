@@ -28,18 +28,19 @@ static uint64_t count_pass(const leat_order *order, uint32_t bucket)
                                               : order->n_samples;
 }
 
-/* True: batches hold every sample of a pass. */
-static bool batches_hold_all(const leat_order *order, uint64_t n_batches)
+/* Returns how many of them batches hold: those that drop_remainder leaves out are the last ones. */
+static uint64_t count_held(const leat_order *order, uint32_t bucket)
 {
-    const leat_buckets *const buckets = order->buckets;
-    for (uint32_t k = 0; buckets && k < buckets->n; k++)
-        if (count_pass(order, k) > buckets->list[k].n * buckets->list[k].size)
-            return false;
-    return buckets || order->n_samples == LEAT_ENDLESS ||
-           n_batches >= leat_bucket_batches(order->n_samples, order->batch_size, false);
+    const leat_bucket *const list = order->buckets ? order->buckets->list : NULL;
+    const uint64_t n = count_pass(order, bucket);
+    const uint64_t size = list ? list[bucket].size : order->batch_size;
+    const uint64_t n_batches = list             ? list[bucket].n
+                               : order->n_after ? order->after[0].n_in
+                                                : order->n_batches;
+    return n_batches <= n / size ? n_batches * size : n;
 }
 
-/* True: an epoch that holds a sample of a pass holds all of that pass, as no stage leaves out a part of it. */
+/* True: an epoch that holds a sample of a pass holds all of that pass: no stage behind `batch` leaves out a part. */
 static bool holds_whole_passes(const leat_order *order)
 {
     const bool is_endless = order->n_samples == LEAT_ENDLESS;
@@ -52,24 +53,32 @@ static bool holds_whole_passes(const leat_order *order)
         const uint64_t cut = is_cut                          ? step->n_out
                              : step->kind == LEAT_ORDER_SKIP ? step->a
                                                              : 0; /* where a part begins or ends */
-        if (cut * size % pass != 0 || (step->kind == LEAT_ORDER_SHARD && step->a > 1))
+        if (cut > MOST_ROWS / size || cut * size % pass != 0 ||
+            (step->kind == LEAT_ORDER_SHARD && step->a > 1))
             return false;
-        if (step->kind == LEAT_ORDER_SHUFFLE)
-            pass = step->n_in * size; /* passes are mixed */
+        if (step->kind == LEAT_ORDER_SHUFFLE) /* passes are mixed */
+            pass = step->n_in > MOST_ROWS / size ? LEAT_ENDLESS : step->n_in * size;
     }
-    return batches_hold_all(order, n_batches);
+    return true;
 }
 
+/* Draws among the samples of the pass. Where batches do not hold one, the permutation goes on from there; in the end it
+ * comes back to the bad row. */
 static void draw_in_pass(const leat_order *order, leat_order_cache *cache, uint64_t seed,
                          const leat_order_place *place, uint64_t j, uint32_t purpose,
                          uint64_t *sample, uint64_t *epoch)
 {
     const uint64_t p = leat_order_position(place, j), n = count_pass(order, place->bucket);
+    const uint64_t n_held = count_held(order, place->bucket);
     const uint64_t pass = order->n_samples == LEAT_ENDLESS ? p / n : 0;
     const leat_perm perm = leat_perm_make(n, seed, place->epoch + pass, purpose);
     leat_order_place there = *place;
+    uint64_t at = p - pass * n;
+    do
+        at = leat_perm_at(&perm, at);
+    while (at >= n_held);
     there.first_row = 0;
-    there.first = pass * n + leat_perm_at(&perm, p - pass * n);
+    there.first = pass * n + at;
     leat_order_row(order, cache, &there, 0, sample, epoch);
 }
 

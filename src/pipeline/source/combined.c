@@ -176,6 +176,7 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
     for (size_t i = 0; i < children->n && rc == LEAT_OK; i++)
         leat_nested_mean_add(&children->list[i], share_of(source->combine, i), &source->base);
     source->base.combine = source->combine;
+    source->base.moved.is_part |= source->combine->n_elements != source->base.n_records;
     source->base.notes = children->notes;
     return rc;
 }

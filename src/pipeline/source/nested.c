@@ -190,7 +190,9 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->n_bytes += source->n_bytes;
     whole->saved_bytes += source->saved_bytes;
     whole->lost_bytes += source->lost_bytes;
-    whole->moved = whole->moved ? whole->moved : source->moved;
+    whole->moved.why = whole->moved.why ? whole->moved.why : source->moved.why;
+    whole->moved.n_places += source->moved.n_places;
+    whole->moved.is_part |= source->moved.is_part || child->order.n_samples != source->n_records;
     whole->n_files += source->n_files;
     whole->index_bytes += source->index_bytes;
     whole->seek_bytes += source->seek_bytes;

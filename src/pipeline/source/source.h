@@ -11,6 +11,7 @@
 #include "config/node.h"
 #include "file_watch.h"
 #include "leat/plan.h"
+#include "moved.h"
 #include "pipeline/order/order.h"
 
 #define LEAT_MAX_FEATURES 16
@@ -39,8 +40,7 @@ struct leat_source_setting {
     int64_t threads;      /* for reading at open: engine.threads; -1: auto */
     int64_t memory;       /* most bytes to keep of files: engine.memory; -1: what the machine has */
     bool verifies_always; /* check kept records at each use: engine.verify */
-    /* on_error is mask or replace: open damaged files; each lost range is one bad record. */
-    bool skips_damage;
+    bool skips_damage;    /* on_error goes on: open damaged files; a lost range is one bad record */
     /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the
      * caller frees them, also after an error. */
     int (*apply_pipeline)(leat_source *source, const leat_node *pipeline,
@@ -143,10 +143,10 @@ struct leat_source {
     const char *class_feature; /* which they are of, if the source says; "": unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    char *notes;         /* one line each; NULL: none. Owned */
-    const char *moved;   /* lines: why elements behind missing ones moved; NULL: none is missing */
-    bool seek_complete;  /* every file has a JPEG index (leat_seek) that fits */
-    char seek_note[200]; /* names a JPEG index that does not fit, and why; "": none */
+    char *notes;                  /* one line each; NULL: none. Owned */
+    leat_moved moved;             /* elements that are missing between others */
+    bool seek_complete;           /* every file has a JPEG index (leat_seek) that fits */
+    char seek_note[200];          /* names a JPEG index that does not fit, and why; "": none */
     struct leat_combine *combine; /* order of the elements; NULL: of the records. Owned */
 };
 

@@ -174,7 +174,8 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
     source->base.class_names =
         list->given ? list->given->labels.classes : list->classes; /* NULL: numbers */
     source->base.notes = list->notes;
-    source->base.moved = list->moved;
+    source->base.moved.why = list->moved;
+    source->base.moved.n_places = list->moved != NULL; /* nowhere are too many */
     add_features(source);
     source->base.digest = digest_of(source);
     *out = &source->base;

@@ -329,6 +329,23 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
                                                       : LEAT_OK;
 }
 
+/* Only the first file is told: there may be many. */
+static int tell_moved(leat_tfrecord_source *source, const leat_tfrecord_shard *s,
+                      const leat_index *index, leat_error *err)
+{
+    source->base.moved.n_places += index->n_lost;
+    if (source->moved)
+        return LEAT_OK;
+    const int rc = leat_source_add_note(
+        &source->moved, err,
+        "%s is damaged, and how many records are lost in it is not known: replace the file",
+        s->path);
+    source->base.moved.why = source->moved;
+    source->base.moved.n_before =
+        source->base.n_records + index->lost_first + 1; /* it is one itself */
+    return rc;
+}
+
 /* Notes what a damaged file has lost. */
 static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
@@ -337,11 +354,7 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
-    const int rc = leat_source_add_note(
-        &source->moved, err,
-        "%s is damaged, and how many records are lost in it is not known: replace the file",
-        s->path);
-    source->base.moved = source->moved;
+    const int rc = tell_moved(source, s, index, err);
     if (rc < 0)
         return rc;
     return leat_source_add_note(

@@ -149,12 +149,6 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
                               "zip: the order of a source must be the same in every epoch, because "
                               "the elements belong together: put shuffle and repeat into the "
                               "pipeline after zip");
-    if (child->source->moved)
-        return leat_node_fail(child->where, err, LEAT_E_DATA,
-                              "zip: elements of source %zu would stand beside wrong ones of the "
-                              "others: %.*s",
-                              i + 1, (int)strcspn(child->source->moved, "\n"),
-                              child->source->moved);
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_child_count(child, whole);
     leat_nested_mean_add(child, 1, whole);
@@ -165,6 +159,42 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
         whole->class_feature = feature;
     }
     return add_features(children, i, whole, err);
+}
+
+/* True: the elements of child i are those that the others have at the same place. A number of records that all of them
+ * have says so, unless too few and too many of them may make it up. */
+static bool is_in_place(const leat_source_children *children, size_t i, uint64_t n)
+{
+    const leat_nested_child *const child = &children->list[i];
+    const leat_source *const source = child->source;
+    if (!source->moved.why || n == 0 || record_of(child, n - 1) < source->moved.n_before)
+        return true;
+    if (source->moved.n_places > 1 || source->moved.is_part)
+        return false;
+    for (size_t k = 0; k < children->n; k++) {
+        const leat_source *const other = children->list[k].source;
+        if (k != i &&
+            (other->moved.why || other->moved.is_part || other->n_records != source->n_records))
+            return false;
+    }
+    return true;
+}
+
+static int check_places(const leat_source_children *children, leat_source *whole, leat_error *err)
+{
+    for (size_t i = 0; i < children->n; i++) {
+        const leat_nested_child *const child = &children->list[i];
+        const char *const why = child->source->moved.why;
+        if (!is_in_place(children, i, whole->n_records))
+            return leat_node_fail(child->where, err, LEAT_E_DATA,
+                                  "zip: elements of source %zu would stand beside wrong ones of "
+                                  "the others: %.*s",
+                                  i + 1, (int)strcspn(why, "\n"), why);
+        whole->moved.is_part |= child->order.n_samples != whole->n_records;
+    }
+    whole->moved.n_before =
+        children->n > 1 ? whole->n_records : 0; /* one alone was compared with none */
+    return LEAT_OK;
 }
 
 /* A pass is as long as the shortest source. */
@@ -198,6 +228,8 @@ static int open_zip(const void *opts, const leat_node *where, const leat_source_
     int rc = leat_nested_open("zip", o->sources, where, setting, &source->children, err);
     for (size_t i = 0; i < source->children.n && rc >= 0; i++)
         rc = add_child(&source->children, i, &source->base, err);
+    if (rc >= 0)
+        rc = check_places(&source->children, &source->base, err);
     if (rc >= 0)
         rc = note_lengths(&source->children, err);
     source->base.notes = source->children.notes;

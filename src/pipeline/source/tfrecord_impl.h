@@ -40,7 +40,7 @@ typedef struct leat_tfrecord_source {
     bool skips_damage;       /* each place of damage counts as one record, see index.h */
     bool verifies_always;    /* nothing is noted of kept records */
     char *class_text;        /* what base.class_names point into */
-    char *moved;             /* base.moved */
+    char *moved;             /* base.moved.why */
     leat_tfrecord_features features;
     leat_kept_files *kept;         /* plain files, once `keep` was called */
     leat_example_layout layout;    /* of the record that has set the features */

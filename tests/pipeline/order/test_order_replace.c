@@ -125,23 +125,12 @@ static void check_epoch(leat_order *order, uint64_t e)
             const uint64_t rows = leat_order_find(order, &cache, b).rows;
             for (uint64_t j = 0; j < rows; j++) {
                 drawn[n_drawn] = replacement(order, b, j, attempt);
-                if (!bsearch(&drawn[n_drawn], in, n_in, sizeof *in, by_sample)) {
-                    printf("records %llu samples %lld size %llu batches %lld buckets %d b %llu j "
-                           "%llu e %llu\n",
-                           (unsigned long long)order->n_records, (long long)order->n_samples,
-                           (unsigned long long)order->batch_size, (long long)order->n_batches,
-                           order->buckets != NULL, (unsigned long long)b, (unsigned long long)j,
-                           (unsigned long long)e);
-                    for (int i = 0; i < order->n_before; i++)
-                        printf("before %d %lld %lld -> %lld\n", order->before[i].kind,
-                               (long long)order->before[i].a, (long long)order->before[i].b,
-                               (long long)order->before[i].n_out);
-                    for (int i = 0; i < order->n_after; i++)
-                        printf("after %d %lld %lld -> %lld\n", order->after[i].kind,
-                               (long long)order->after[i].a, (long long)order->after[i].b,
-                               (long long)order->after[i].n_out);
-                }
-                assert_non_null(bsearch(&drawn[n_drawn++], in, n_in, sizeof *in, by_sample));
+                if (!bsearch(&drawn[n_drawn], in, n_in, sizeof *in, by_sample))
+                    fail_msg("%llu records, batch %llu, row %llu: sample %llu is not of epoch %llu",
+                             (unsigned long long)order->n_records, (unsigned long long)b,
+                             (unsigned long long)j, (unsigned long long)drawn[n_drawn].sample,
+                             (unsigned long long)e);
+                n_drawn++;
             }
             order->ranks = 3;
             for (order->rank = 0; order->rank < 3; order->rank++) {
@@ -195,6 +184,10 @@ TEST(replacements_in_whole_passes_stay)
           .size = 10,
           .drops = true,
           .digest = 0xc3d07d4a2ef936da },
+        { .before = { { LEAT_ORDER_SHUFFLE, 3, 1 } },
+          .size = 30,
+          .drops = true,
+          .digest = 0x16dbc6fbcca989f4 },
         { .before = { { LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0 } },
           .size = 7,
           .digest = 0xa3caa1d6dd6bf738 },
@@ -234,6 +227,69 @@ TEST(replacements_in_whole_passes_stay)
                 digest = leat_digest_chain(digest, row.epoch);
             }
         assert_int_equal(digest, cases[i].digest);
+    }
+}
+
+/* A config may ask for products that 64 bits do not hold. */
+TEST(replacements_need_no_small_numbers)
+{
+    for (uint64_t less = 0; less < 2; less++)
+        for (int repeats = 0; repeats < 2; repeats++) {
+            leat_order order;
+            memset(&cache, 0, sizeof cache);
+            leat_order_init(&order, 10);
+            check(leat_order_add(&order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL), NULL);
+            leat_order_batch(&order, 4096, false);
+            check(leat_order_add(&order, LEAT_ORDER_TAKE, ((uint64_t)1 << 52) - less, 0, NULL),
+                  NULL);
+            check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 1, 1, NULL), NULL);
+            check(leat_order_add(&order, repeats ? LEAT_ORDER_REPEAT : LEAT_ORDER_TAKE, 5, 0, NULL),
+                  NULL);
+            assert_in_range(replacement(&order, 3, 11, 0).sample, 0, 9);
+        }
+}
+
+/* Endless data in windows has no parts that are left out. */
+TEST(replacements_in_an_endless_window_stay)
+{
+    leat_order order, plain;
+    memset(&cache, 0, sizeof cache);
+    leat_order_init(&plain, 100);
+    check(leat_order_add(&plain, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, NULL), NULL);
+    leat_order_batch(&plain, 7, false);
+    order = plain;
+    check(leat_order_add_shuffle(&order, &(leat_shuffle){ .seed = 1, .window = 8 }, NULL), NULL);
+    for (uint64_t b = 0; b < 50; b++) {
+        const held mine = replacement(&order, b, b % 7, 0),
+                   its = replacement(&plain, leat_order_find(&order, &cache, b).number, b % 7, 0);
+        assert_memory_equal(&mine, &its, sizeof mine);
+    }
+}
+
+/* With drop_remainder they are those of the whole pass, but for the few that would be of its dropped end. */
+TEST(replacements_beside_a_dropped_remainder_stay)
+{
+    for (int has_buckets = 0; has_buckets < 2; has_buckets++) {
+        leat_order orders[2];
+        uint64_t n_rows = 0, n_other = 0;
+        memset(&cache, 0, sizeof cache);
+        for (int drops = 0; drops < 2; drops++) {
+            leat_rng rng = leat_rng_make(1, 0, 0, 0);
+            leat_order_init(&orders[drops], 1007);
+            if (has_buckets)
+                add_buckets(&orders[drops], &rng, drops);
+            else
+                leat_order_batch(&orders[drops], 32, drops);
+        }
+        const leat_bucket *const first = has_buckets ? &orders[1].buckets->list[0] : NULL;
+        const uint64_t n = first ? first->n : orders[1].n_batches, size = first ? first->size : 32;
+        for (uint64_t b = 0; b < n; b++)
+            for (uint64_t j = 0; j < size; j++, n_rows++)
+                n_other += replacement(&orders[1], b, j, 0).sample !=
+                           replacement(&orders[0], b, j, 0).sample;
+        assert_in_range(n_other, 1, (first ? first->members->n_members : 1007) - n_rows);
+        leat_order_fini(&orders[0]);
+        leat_order_fini(&orders[1]);
     }
 }
 
