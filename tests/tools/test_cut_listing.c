@@ -113,8 +113,8 @@ TEST(skip_bad_leaves_out_no_class_that_cannot_be_read)
     static const char *const lines[] = {
         "$L convert images bad -o xb --class-from '([a-z]+)/[^/]+$' --skip-bad -q",
         "$L convert images bad -o xb --skip-bad -q",
-        "$L plan x.yaml --set 'source={images: {path: bad, class_from: \"([a-z]+)/[^/]+$\", "
-        "skip_bad: true}}'",
+        ("$L plan x.yaml --set 'source={images: {path: bad, class_from: \"([a-z]+)/[^/]+$\", "
+         "skip_bad: true}}'"),
     };
     make_pipeline();
     expect_success(shell("cp -r test-images bad && mv bad/ring rings && ln -s ../rings bad/ring"));
