@@ -14,7 +14,6 @@
 
 #include "atomic_file.h"
 #include "grow.h"
-#include "json_memory.h"
 #include "tfrecord.h"
 #include "utf8.h"
 #include "whole_file.h"
@@ -79,22 +78,16 @@ static json_t *take_value(walk *w)
 {
     json_error_t why;
     next_char(w);
-    leat_json_memory_begin();
     json_t *const value =
         json_loadb(w->at, (size_t)(w->end - w->at),
                    JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &why);
-    const int no_memory =
-        leat_json_memory_failed() || (!value && json_error_code(&why) == json_error_out_of_memory);
-    if (no_memory)
-        leat_format_fail(w->err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to read it", w->name);
-    else if (!value)
-        bad(w, why.text);
-    else {
+    if (value)
         w->at += why.position;
-        return value;
-    }
-    json_decref(value);
-    return NULL;
+    else if (json_error_code(&why) == json_error_out_of_memory)
+        leat_format_fail(w->err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to read it", w->name);
+    else
+        bad(w, why.text);
+    return value;
 }
 
 /* A whole number of 0 or more; UINT64_MAX: it is none. */
@@ -326,15 +319,9 @@ static int write_shard(leat_atomic_file *file, const leat_manifest_shard *shard,
                        leat_format_error *err)
 {
     char rest[160];
-    leat_json_memory_begin();
     json_t *const name = json_string(shard->file);
     char *const quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
     json_decref(name);
-    if (leat_json_memory_failed()) {
-        free(quoted);
-        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its name",
-                                shard->file);
-    }
     if (!quoted)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
                                 "%s: a manifest cannot hold a name that is not UTF-8", shard->file);

@@ -11,7 +11,6 @@
 
 #include "cli.h"
 #include "files.h"
-#include "formats/json_memory.h"
 #include "help/help.h"
 #include "print/json.h"
 #include "print/terminal.h"
@@ -207,6 +206,5 @@ int main(int argc, char **argv)
         return fail_unknown_command(argv[1]);
     if (!prepare(command))
         return LEAT_EXIT_FAILED;
-    leat_json_memory_watch();
     return close_stdout(run_command(command, argc - 2, argv + 2));
 }

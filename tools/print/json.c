@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "files.h"
-#include "formats/json_memory.h"
 #include "terminal.h"
 
 json_t *leat_json_open(const char *command)
@@ -116,9 +115,8 @@ int leat_json_write(json_t *object, const char *path, leat_error *err)
     int rc = LEAT_OK;
     char *text = NULL;
     if (path) {
-        leat_json_memory_begin();
         text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-        if (!text || leat_json_memory_failed())
+        if (!text)
             rc = leat_fail(err, LEAT_E_NOMEM, "JSON: out of memory");
         else if (leat_json_to_stdout(path))
             puts(text);
