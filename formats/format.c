@@ -30,7 +30,8 @@ const char *leat_format_open_error(int error)
 
 int leat_format_is_absent(int error)
 {
-    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ||
+           error == EINVAL; /* CIFS: a name that its server cannot have */
 }
 
 /* Some kernels (to 6.4) let no read of io_uring wait for a disk whose file is O_NONBLOCK. */

@@ -45,8 +45,7 @@ static _Thread_local struct failure {
 /* Names that go while a folder is read, and links that lead nowhere, match nothing. */
 static void note(const char *path)
 {
-    if (failure.error || errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
-        errno == ENAMETOOLONG)
+    if (failure.error || errno == ELOOP || leat_format_is_absent(errno))
         return;
     failure.error = errno;
     snprintf(failure.path, sizeof failure.path, "%s", path);

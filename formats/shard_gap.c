@@ -12,6 +12,7 @@ typedef struct part {
     const char *path, *name, *after; /* name: BEFORE */
     size_t before;                   /* bytes of BEFORE */
     unsigned number, of;
+    bool is_set; /* AFTER is that of a set, and not of one file or writer */
 } part;
 
 typedef bool (*asks_fn)(const char *path, const void *arg);
@@ -65,6 +66,31 @@ static int by_set_and_number(const void *one, const void *other)
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+static int by_count_and_number(const void *one, const void *other)
+{
+    const part *const a = one, *const b = other;
+    const int order = by_count(a, b);
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Names of one count with several endings are several sets if a number has two of them. Else the endings are parts of names,
+ * such as x-00000-of-00002-8f3a and x-00001-of-00002-c04d. */
+static void find_sets(part *parts, size_t n)
+{
+    qsort(parts, n, sizeof *parts, by_count_and_number);
+    for (size_t i = 0, next; i < n; i = next) {
+        bool is_set = false, is_one = true;
+        for (next = i + 1; next < n && by_count(&parts[i], &parts[next]) == 0; next++) {
+            const bool differs = strcmp(parts[next - 1].after, parts[next].after) != 0;
+            is_set |= differs && parts[next - 1].number == parts[next].number;
+            is_one &= !differs;
+        }
+        for (size_t k = i; k < next; k++)
+            parts[k].is_set = is_set || is_one;
+    }
+    qsort(parts, n, sizeof *parts, by_set_and_number);
+}
+
 /* Whether somebody asks for the file of this number beside `near`, and its path. */
 static bool is_asked(const part *near, unsigned number, asks_fn asks, const void *arg,
                      leat_shard_gap *out)
@@ -114,14 +140,11 @@ int leat_shard_gap_find(char *const *paths, size_t n_paths, asks_fn asks, const 
         return LEAT_FORMAT_NOMEM;
     for (size_t i = 0; i < n_paths; i++)
         n += split(paths[i], &parts[n]);
-    qsort(parts, n, sizeof *parts, by_set_and_number);
+    find_sets(parts, n);
     for (size_t i = 0, next; i < n && !*out->path; i = next) {
         for (next = i + 1; next < n && by_set(&parts[i], &parts[next]) == 0;)
             next++;
-        const bool is_alone =
-            next == i + 1 && ((i && by_count(&parts[i - 1], &parts[i]) == 0) ||
-                              (next < n && by_count(&parts[i], &parts[next]) == 0));
-        if (!is_alone)
+        if (parts[i].is_set)
             find_in_set(&parts[i], next - i, asks, arg, &tries, out);
     }
     free(parts);

@@ -162,8 +162,9 @@ int leat_setup_check_eval(const leat_config *config, const leat_plan *eval, cons
 {
     const char *name, *trained;
     char target[LEAT_OPTION_STRING_MAX];
+    const bool trains = leat_config_get(config, "train", target, sizeof target, NULL) == LEAT_OK;
     int rc = LEAT_OK;
-    for (int32_t i = 0; eval && i < leat_plan_get_info(eval)->n_tensors; i++)
+    for (int32_t i = 0; trains && eval && i < leat_plan_get_info(eval)->n_tensors; i++)
         if (leat_plan_tensor(eval, i)->mixed)
             return leat_fail(err, LEAT_E_CONFIG,
                              "eval: mixup and cutmix mix each sample with another one, and an "

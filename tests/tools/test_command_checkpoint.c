@@ -198,6 +198,32 @@ TEST(a_stopped_run_goes_on)
     json_decref(json);
 }
 
+/* A folder that is moved away while its run goes on is not made anew, nor is another run's in its place written to; moved back,
+ * it is the run's again. */
+TEST(a_folder_that_is_moved_is_not_written_to)
+{
+    static const char *const ends[] = { "kill $p; wait $p", "mv d c; kill $p; wait $p" };
+    make_pipeline();
+    for (size_t i = 0; i < 2; i++) {
+        const int rc = shell(
+            "rm -rf c d; " TRAIN
+            "--epochs 1000000 --checkpoint c --set train.checkpoint.every_steps=1 2>log & p=$!; "
+            "until ls c/step* >ls.log 2>&1; do sleep 0.01; done; mv c d; "
+            "until grep -q 'cannot write a checkpoint' log; do sleep 0.01; done; "
+            "test ! -e c || exit 9; %s; rc=$?; cat log >&2; exit $rc",
+            ends[i]);
+        expect_in(err, "--checkpoint c: it is not the folder any more whose .lock this run holds");
+        if (i == 0) {
+            assert_int_equal(rc, 1);
+            assert_int_not_equal(shell("test -e c"), 0);
+        } else {
+            expect_success(shell("test ! -e d && test -e c/.lock"));
+            assert_int_not_equal(rc, 1);
+            assert_int_not_equal(rc, 9);
+        }
+    }
+}
+
 /* With accumulation it stops between two updates. */
 TEST(accumulation_is_not_cut)
 {

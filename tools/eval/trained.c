@@ -109,8 +109,12 @@ static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
     char *path = leat_files_text("%.*s-labels.txt", (int)n, pattern);
     if (!path)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const bool may_be = stat(path, &status) == 0 || !leat_format_is_absent(errno);
-    const int rc = may_be ? read_names(t, path, err) : LEAT_OK;
+    int rc = LEAT_OK;
+    if (stat(path, &status) == 0)
+        rc = read_names(t, path, err);
+    else if (!leat_format_is_absent(errno))
+        leat_terminal_put(stderr, 0, 2, "note: names of classes are not known: %s: %s\n",
+                          leat_terminal_name(path), strerror(errno));
     free(path);
     return rc;
 }

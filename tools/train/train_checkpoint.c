@@ -67,6 +67,24 @@ static int open_folder(leat_train_checkpoint *keep, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
 }
 
+int leat_train_checkpoint_holds(const leat_train_checkpoint *keep, leat_error *err)
+{
+    struct stat held = { 0 }, named = { 0 };
+    char *const path = leat_files_text("%s/.lock", keep->folder);
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const bool holds =
+        keep->lock <= 0 || (fstat(keep->lock, &held) == 0 && lstat(path, &named) == 0 &&
+                            held.st_dev == named.st_dev && held.st_ino == named.st_ino);
+    free(path);
+    return holds ? LEAT_OK
+                 : leat_fail(err, LEAT_E_IO,
+                             "--checkpoint %s: it is not the folder any more whose .lock this run "
+                             "holds: it was moved, removed or replaced, and may be another run's; "
+                             "move it back, or end this run",
+                             keep->folder);
+}
+
 void leat_train_checkpoint_close(leat_train_checkpoint *keep)
 {
     if (keep->lock > 0)
@@ -267,7 +285,9 @@ static int save(leat_train_run *t, leat_error *err)
     leat_loader_state state;
     leat_loader_get_state(t->loader, &state);
     leat_train_log_flush(t->log); /* a run that is killed goes on behind these steps */
-    const int rc = leat_checkpoint_save(t->trainer, &state, keep->folder, keep->n_kept, path, err);
+    int rc = leat_train_checkpoint_holds(keep, err);
+    if (rc == LEAT_OK)
+        rc = leat_checkpoint_save(t->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;
     keep->failed = rc < 0;
     keep->last_steps = t->steps;

@@ -50,6 +50,9 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
 int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_found *found,
                                      leat_error *err);
 
+/* Whether the folder is still the one that is held. Whoever writes there asks before. Returns LEAT_OK, LEAT_E_IO. */
+int leat_train_checkpoint_holds(const leat_train_checkpoint *keep, leat_error *err);
+
 /* Lets go of the folder. */
 void leat_train_checkpoint_close(leat_train_checkpoint *keep);
 

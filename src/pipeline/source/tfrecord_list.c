@@ -154,11 +154,22 @@ static int check_twice(const leat_tfrecord_list *list, const leat_node *where, l
     return LEAT_OK;
 }
 
+/* Names of existing folders are taken literally, whatever characters they have. */
+static bool asks_for(const char *pattern, const char *path)
+{
+    const char *const of = strrchr(pattern, '/'), *const at = strrchr(path, '/');
+    const size_t folder = of ? (size_t)(of - pattern) + 1 : 0;
+    const bool same =
+        at ? folder == (size_t)(at - path) + 1 && !memcmp(pattern, path, folder) : folder == 0;
+    return (same && fnmatch(pattern + folder, path + folder, FNM_PERIOD) == 0) ||
+           fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
 static bool asks(const char *path, const void *arg)
 {
     const leat_strings *const files = arg;
     for (int32_t i = 0; i < files->n; i++)
-        if (fnmatch(files->values[i].text, path, FNM_PATHNAME | FNM_PERIOD) == 0)
+        if (asks_for(files->values[i].text, path))
             return true;
     return false;
 }
