@@ -197,7 +197,7 @@ static bool is_moved(const fixture *f)
     return moved;
 }
 
-/* Arrays as a source stores them: their sizes tell, or nothing does. */
+/* Arrays as a source stores them: their sizes tell, what reads them, or nothing. */
 TEST(an_order_that_nothing_tells_is_refused)
 {
     enum { AS_STORED, MOVED, REFUSED };
@@ -205,6 +205,7 @@ TEST(an_order_that_nothing_tells_is_refused)
         int64_t dims[3];
         const char *layers;
         int wanted;
+        const char *normalize;
     } cases[] = {
         { { 1, 28, 28 }, "flatten", REFUSED },
         { { 3, 8, 8 }, "flatten", REFUSED },
@@ -217,6 +218,23 @@ TEST(an_order_that_nothing_tells_is_refused)
           "flatten, dense: {name: d, units: 5}, concat: {name: c, from: [d, d]}",
           REFUSED },
         { { 9, 9, 2 }, "conv2d: {name: c, filters: 2, kernel: 3}, flatten", MOVED },
+        { { 9, 9, 2 }, "max_pool: {size: 3, stride: 1, padding: same}, flatten", MOVED },
+        { { 9, 9, 2 }, "relu, avg_pool: {size: 3, stride: 1, padding: same}, flatten", MOVED },
+        { { 9, 9, 2 },
+          "conv2d: {name: c, filters: 2, kernel: 3}, flatten: {name: a}, "
+          "flatten: {name: b, from: input}, concat: {from: [a, b]}",
+          MOVED },
+        { { 9, 9, 2 },
+          "relu, global_avg_pool: {name: a}, flatten: {name: b, from: input}, "
+          "concat: {from: [a, b]}",
+          MOVED },
+        { { 9, 9, 2 },
+          "flatten: {name: a}, tanh: {from: input}, flatten: {name: b}, concat: {from: [a, b]}",
+          REFUSED },
+        { { 9, 9, 2 }, "relu: {name: a}, add: {from: [a, input]}, flatten", REFUSED },
+        { { 9, 9, 2 }, "multiply: {factor: 2}, dropout: {rate: 0.5}, flatten", REFUSED },
+        { { 9, 9, 2 }, "flatten", MOVED, "{mean: [1, 2], std: [1, 2]}" },
+        { { 9, 9, 2 }, "flatten", REFUSED, "{mean: [1], std: [2]}" },
         { { 17, 17, 4 }, "flatten", MOVED },
         { { 9, 9, 3 }, "flatten", MOVED },
         { { 28, 28, 1 }, "flatten", AS_STORED },
@@ -224,11 +242,12 @@ TEST(an_order_that_nothing_tells_is_refused)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const leat_trainer_feed feed = feed_of(LEAT_F32, 3, cases[i].dims, ROWS);
-        char text[256];
+        char text[320];
         fixture f;
         snprintf(text, sizeof text,
-                 "train: {loss: softmax_cross_entropy, model: [%s, dense: {name: fc, units: 3}]}",
-                 cases[i].layers);
+                 "train: {loss: softmax_cross_entropy, normalize: %s, model: [%s, dense: {name: "
+                 "fc, units: 3}]}",
+                 cases[i].normalize ? cases[i].normalize : "null", cases[i].layers);
         fixture_must_open(&f, text, &feed);
         write_torch_file(&f.trainer->model);
         const int rc = leat_trainer_restore(f.trainer, path, &f.err);

@@ -143,17 +143,31 @@ static bool is_usual(const int64_t *d)
     return d[2] == 3 || (d[2] == 4 && d[0] > SMALL && d[1] > SMALL);
 }
 
-/* Whether nothing tells the order of the image that the layer flattens: it is the model's input as a source stores it, and has
- * no size that is usual for height, width, channels. Not if all orders are one. */
+/* Whether each value that the layer gives comes from those at the same place. */
+static bool is_elementwise(const leat_layer *l)
+{
+    return l->act != LEAT_ACT_NONE || l == &leat_layer_dropout || l == &leat_layer_multiply ||
+           l == &leat_layer_add;
+}
+
+/* Whether the config tells that the channels of the input are last: by ops, by a value of train.normalize for each, or by a
+ * layer that reads images so. Layers of images read the input or others of them, so one that does, does it for all. */
+static bool is_last(const leat_model *model)
+{
+    bool is = model->channels_last || model->normalize.n > 1;
+    for (int32_t i = 0; i < model->n_layers && !is; i++) {
+        const leat_model_layer *const l = &model->layers[i];
+        is = l->in.rank == 3 && l->layer != &leat_layer_flatten && !is_elementwise(l->layer);
+    }
+    return is;
+}
+
+/* Whether nothing tells the order of the image that the layer flattens: it has the places of the model's input as a source
+ * stores it, and no size that is usual for height, width, channels. Not if all orders are one. */
 static bool is_unsure(const leat_model *model, const leat_model_layer *l)
 {
     const int64_t *const d = l->in.dims;
-    int32_t i = l->inputs[0];
-    while (i >= 0 && model->layers[i].n_params == 0 && model->layers[i].n_inputs == 1 &&
-           leat_shape_equal(&model->layers[i].in, &l->in))
-        i = model->layers[i].inputs[0];
-    return i < 0 && !model->channels_first && !model->channels_last && d[2] > 1 &&
-           d[0] * d[1] > 1 && !is_usual(d);
+    return d[2] > 1 && d[0] * d[1] > 1 && !is_usual(d) && !model->channels_first && !is_last(model);
 }
 
 /* The layer that flattens such an image, if the tensor's elements follow their order; NULL: none. */
