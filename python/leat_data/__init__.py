@@ -88,22 +88,26 @@ class _Mapped:
     def map(self, fn):
         return _Mapped(self, fn)
 
+    def _through(self, batch):
+        """What the functions make of a batch of the loader."""
+        return self._call(self._loader._through(batch) if isinstance(self._loader, _Mapped) else batch)
+
+    def _below(self):
+        return self._loader._below() if isinstance(self._loader, _Mapped) else self._loader
+
     def as_tuples(self, *names):
         """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked: where
-        all rows of a batch are, they have length 0."""
+        all rows of a batch are, they have length 0. Functions of map() before it keep the order of rows."""
         if not names:
             raise TypeError("as_tuples() needs the names of tensors")
+        loader, through = (self._below(), self._through) if isinstance(self, _Mapped) else (self, None)
 
         def tuple_of(batch):
-            valid = getattr(batch, "valid", None)  # a function of map() may have made something else of it
-            if valid is None:
-                return tuple(batch[name] for name in names)
-            if not hasattr(valid, "__getitem__"):
-                raise TypeError("as_tuples() leaves out masked rows, which takes to='numpy', 'torch' or 'jax'")
-            keep = valid == 1
-            return tuple(batch[name][keep] for name in names)
+            valid = getattr(batch, "valid", None)  # as it came: what a function makes of the batch may have none
+            values = through(batch) if through else batch
+            return tuple(values[name] if valid is None else _valid_rows(values[name], valid) for name in names)
 
-        return self.map(tuple_of)
+        return _Mapped(loader, tuple_of)
 
     def __enter__(self):
         return self
@@ -115,6 +119,17 @@ class _Mapped:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._loader, name)
+
+
+def _valid_rows(tensor, valid):
+    if not hasattr(tensor, "__getitem__") or not hasattr(valid, "__getitem__"):
+        raise TypeError("as_tuples() leaves out masked rows, which takes to='numpy', 'torch' or 'jax'")
+    keep = valid == 1
+    if len(tensor) == len(keep):
+        return tensor[keep]
+    if len(tensor) == int(keep.sum()):  # a function of map() has left them out
+        return tensor
+    raise ValueError("as_tuples() cannot leave out masked rows: a function of map() changed the number of rows")
 
 
 _open_loaders = _weakref.WeakSet()

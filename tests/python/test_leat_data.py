@@ -612,6 +612,12 @@ class Batches(unittest.TestCase):
                     self.assertEqual(rows, [[[10, 20], [1, 2]], [[40], [4]], [[], []]], name)
             with self.assertRaisesRegex(TypeError, "masked rows"):
                 list(data.loader().as_tuples("x"))
+            for fn, want in ((lambda b: {"x": b["x"] * 2}, [[2, 4], [8], []]),  # it has no mask
+                             (lambda b: {"x": b["x"] if b.valid is None else b["x"][b.valid == 1]}, [[1, 2], [4], []])):
+                rows = [x.tolist() for x, in data.loader("numpy").map(lambda b: b).map(fn).as_tuples("x")]
+                self.assertEqual(rows, want)
+            with self.assertRaisesRegex(ValueError, "number of rows"):
+                list(data.loader("numpy").map(lambda b: {"x": np.repeat(b["x"], 2)}).as_tuples("x"))
 
 
 class Frameworks(unittest.TestCase):

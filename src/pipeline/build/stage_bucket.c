@@ -33,7 +33,8 @@ static const leat_option table[] = {
     LEAT_OPTION_NODE(bucket_options, values, "", "tensor name: value of the padding; default: 0"),
     LEAT_OPTION_BOOL(
         bucket_options, truncate, "false",
-        "cut samples that are longer than the last boundary; false: they are an error"),
+        "cut samples that are longer than the last boundary, and other lists that are longer than "
+        "their bucket; false: both are an error"),
     LEAT_OPTION_END
 };
 
