@@ -13,6 +13,7 @@
 #include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/jpeg_index.h"
+#include "formats/same_file.h"
 #include "formats/tfrecord.h"
 #include "leat/jpeg_probe.h"
 #include "print/json.h"
@@ -422,7 +423,7 @@ static int check_name(const struct index_options *o, leat_error *err)
     return leat_files_check(o->manifest, &kind, err);
 }
 
-/* Handles the index of a file and the index of its JPEG files. */
+/* Handles the index of a file and the index of its JPEG files. manifest: NULL if the file is not listed */
 static int take_both(const struct index_options *o, const char *path, json_t *list,
                      uint64_t *records, leat_set_manifest *manifest, leat_error *err)
 {
@@ -436,13 +437,35 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
         *records += index.n_records;
         if (!leat_json_to_stdout(o->json))
             print_file(path, &index, o->rebuild);
-        if (o->manifest)
+        if (manifest)
             rc = add_to_manifest(o, path, &index, manifest, err);
         if (o->jpeg && rc == LEAT_OK)
             rc = take_side(o, path, index.n_records, file, err);
     }
     leat_index_close(&index);
     return rc;
+}
+
+/* A file has an index for each of its names (links), but a manifest lists it once, by the first.
+ *
+ * first    receives the first name of each file, i where it is name i itself; free() it, also after an error. NULL: no
+ *          manifest is wanted */
+static int find_listed(const leat_paths *paths, const char *manifest, size_t **first,
+                       leat_error *err)
+{
+    size_t n_again, i = 0;
+    *first = NULL;
+    if (!manifest)
+        return LEAT_OK;
+    *first = malloc((paths->n + 1) * sizeof **first);
+    if (!*first || leat_same_file_find(paths->items, paths->n, *first, &n_again) < 0)
+        return leat_files_no_memory(err);
+    while (n_again && (*first)[i] == i)
+        i++;
+    if (n_again)
+        leat_terminal_put(stderr, 0, 2, "note: %s has several names%s and is listed once",
+                          paths->items[(*first)[i]], n_again > 1 ? ", as have other files," : "");
+    return LEAT_OK;
 }
 
 /* Names of side files are longer than those of their data. */
@@ -460,6 +483,7 @@ static int run(const leat_call *call, leat_error *err)
     leat_paths paths;
     uint64_t records = 0;
     leat_set_manifest manifest = { 0 };
+    size_t *listed = NULL;
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && (o->rebuild || o->manifest))
@@ -468,7 +492,8 @@ static int run(const leat_call *call, leat_error *err)
     int rc;
     if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, !o->check, err)) ==
             LEAT_OK &&
-        (rc = leat_paths_once(&paths, err)) == LEAT_OK &&
+        (rc = leat_paths_names_once(&paths, err)) == LEAT_OK &&
+        (rc = find_listed(&paths, o->manifest, &listed, err)) == LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
         rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
@@ -481,7 +506,8 @@ static int run(const leat_call *call, leat_error *err)
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        rc = take_both(o, paths.items[i], list, &records, &manifest, err);
+        rc = take_both(o, paths.items[i], list, &records,
+                       listed && listed[i] == i ? &manifest : NULL, err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
             report_bad(bad, paths.items[i], err);
             rc = LEAT_OK;
@@ -494,6 +520,7 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
+    free(listed);
     const size_t n_bad = json_object_size(bad), n_files = paths.n;
     json_decref(bad);
     if (n_bad)
