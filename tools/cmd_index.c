@@ -376,15 +376,31 @@ static int add_to_manifest(const struct index_options *o, const char *path, cons
     return rc;
 }
 
-/* One that fails twice, by its index and by a manifest, is one. */
-static void report_bad(json_t *bad, const char *path, const leat_error *err)
+static int report_bad(leat_paths *bad, const char *path, leat_error *err)
 {
     leat_command_fail("index", err);
-    json_object_set_new_nocheck(bad, path, json_true());
+    return leat_paths_append(bad, path, err);
+}
+
+/* One that fails twice, by its index and by a manifest, is one. */
+static int fail_bad(const leat_paths *bad, size_t n_files, leat_error *err)
+{
+    size_t *const first = malloc((bad->n + 1) * sizeof *first);
+    size_t n_again, n = 0;
+    const int rc = first ? leat_same_file_find_in_folders(bad->items, bad->n, first, &n_again) : -1;
+    for (size_t i = 0; i < bad->n && rc >= 0; i++)
+        n += first[i] == i;
+    free(first);
+    if (rc < 0)
+        return leat_files_no_memory(err);
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%zu of %zu file%s failed the check; without --check missing or stale indexes are made", n,
+        n_files, n_files == 1 ? "" : "s");
 }
 
 /* Compares the files with the manifests among the arguments, and reports each that differs. */
-static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
+static int check_manifests(const leat_call *call, leat_paths *bad, leat_error *err)
 {
     leat_manifest m;
     leat_format_error why;
@@ -398,7 +414,7 @@ static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
             char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
             rc = path ? LEAT_OK : leat_files_no_memory(err);
             if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0)
-                report_bad(bad, path, err);
+                rc = report_bad(bad, path, err);
             free(path);
         }
         leat_manifest_close(&m);
@@ -480,7 +496,7 @@ static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
 static int run(const leat_call *call, leat_error *err)
 {
     const struct index_options *o = call->options;
-    leat_paths paths;
+    leat_paths paths, bad = { 0 };
     uint64_t records = 0;
     leat_set_manifest manifest = { 0 };
     size_t *listed = NULL;
@@ -498,37 +514,28 @@ static int run(const leat_call *call, leat_error *err)
         rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
         rc = check_name(o, err);
-    json_t *json = leat_json_open("index"),
-           *list = leat_json_list(json, "files"), *const bad = json_object();
-    if (rc == LEAT_OK && !bad)
-        rc = leat_fail(err, LEAT_E_NOMEM, "a list of files");
+    json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         rc = take_both(o, paths.items[i], list, &records,
                        listed && listed[i] == i ? &manifest : NULL, err);
-        if (rc < 0 && o->check) { /* continue, to report all errors at once */
-            report_bad(bad, paths.items[i], err);
-            rc = LEAT_OK;
-        }
+        if (rc < 0 && o->check) /* continue, to report all errors at once */
+            rc = report_bad(&bad, paths.items[i], err);
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && o->check)
-        rc = check_manifests(call, bad, err);
+        rc = check_manifests(call, &bad, err);
     if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
     free(listed);
-    const size_t n_bad = json_object_size(bad), n_files = paths.n;
-    json_decref(bad);
-    if (n_bad)
-        rc = leat_fail(
-            err, LEAT_E_DATA,
-            "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
-            n_bad, n_files, n_files == 1 ? "" : "s");
+    if (rc == LEAT_OK && bad.n)
+        rc = fail_bad(&bad, paths.n, err);
     leat_paths_close(&paths);
+    leat_paths_close(&bad);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)
         rc = leat_json_write(json, o->json, err);

@@ -197,6 +197,8 @@ TEST(manifests)
     expect_failure(shell("$L index --check x/out-manifest.json >/dev/null"), 1,
                    "bytes, but the manifest says");
     expect_in(err, "2 of 2 files failed the check"); /* one of them twice */
+    expect_failure(shell("cd x && $L index --check ./out-00000*d out-manifest.json >/dev/null"), 1,
+                   "2 of 2 files failed the check");
     expect_failure(shell("$L index a.tfrecord x/out-00000-of-00002.tfrecord --manifest "
                          "x/bad.manifest.json >/dev/null"),
                    1, "is damaged, so no manifest is written");
