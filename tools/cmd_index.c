@@ -13,6 +13,7 @@
 #include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/jpeg_index.h"
+#include "formats/same_file.h"
 #include "formats/tfrecord.h"
 #include "leat/jpeg_probe.h"
 #include "print/json.h"
@@ -375,15 +376,31 @@ static int add_to_manifest(const struct index_options *o, const char *path, cons
     return rc;
 }
 
-/* One that fails twice, by its index and by a manifest, is one. */
-static void report_bad(json_t *bad, const char *path, const leat_error *err)
+static int report_bad(leat_paths *bad, const char *path, leat_error *err)
 {
     leat_command_fail("index", err);
-    json_object_set_new_nocheck(bad, path, json_true());
+    return leat_paths_append(bad, path, err);
+}
+
+/* One that fails twice, by its index and by a manifest, is one. */
+static int fail_bad(const leat_paths *bad, size_t n_files, leat_error *err)
+{
+    size_t *const first = malloc((bad->n + 1) * sizeof *first);
+    size_t n_again, n = 0;
+    const int rc = first ? leat_same_file_find_in_folders(bad->items, bad->n, first, &n_again) : -1;
+    for (size_t i = 0; i < bad->n && rc >= 0; i++)
+        n += first[i] == i;
+    free(first);
+    if (rc < 0)
+        return leat_files_no_memory(err);
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%zu of %zu file%s failed the check; without --check missing or stale indexes are made", n,
+        n_files, n_files == 1 ? "" : "s");
 }
 
 /* Compares the files with the manifests among the arguments, and reports each that differs. */
-static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
+static int check_manifests(const leat_call *call, leat_paths *bad, leat_error *err)
 {
     leat_manifest m;
     leat_format_error why;
@@ -397,7 +414,7 @@ static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
             char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
             rc = path ? LEAT_OK : leat_files_no_memory(err);
             if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0)
-                report_bad(bad, path, err);
+                rc = report_bad(bad, path, err);
             free(path);
         }
         leat_manifest_close(&m);
@@ -422,7 +439,7 @@ static int check_name(const struct index_options *o, leat_error *err)
     return leat_files_check(o->manifest, &kind, err);
 }
 
-/* Handles the index of a file and the index of its JPEG files. */
+/* Handles the index of a file and the index of its JPEG files. manifest: NULL if the file is not listed */
 static int take_both(const struct index_options *o, const char *path, json_t *list,
                      uint64_t *records, leat_set_manifest *manifest, leat_error *err)
 {
@@ -436,13 +453,35 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
         *records += index.n_records;
         if (!leat_json_to_stdout(o->json))
             print_file(path, &index, o->rebuild);
-        if (o->manifest)
+        if (manifest)
             rc = add_to_manifest(o, path, &index, manifest, err);
         if (o->jpeg && rc == LEAT_OK)
             rc = take_side(o, path, index.n_records, file, err);
     }
     leat_index_close(&index);
     return rc;
+}
+
+/* A file has an index for each of its names (links), but a manifest lists it once, by the first.
+ *
+ * first    receives the first name of each file, i where it is name i itself; free() it, also after an error. NULL: no
+ *          manifest is wanted */
+static int find_listed(const leat_paths *paths, const char *manifest, size_t **first,
+                       leat_error *err)
+{
+    size_t n_again, i = 0;
+    *first = NULL;
+    if (!manifest)
+        return LEAT_OK;
+    *first = malloc((paths->n + 1) * sizeof **first);
+    if (!*first || leat_same_file_find(paths->items, paths->n, *first, &n_again) < 0)
+        return leat_files_no_memory(err);
+    while (n_again && (*first)[i] == i)
+        i++;
+    if (n_again)
+        leat_terminal_put(stderr, 0, 2, "note: %s has several names%s and is listed once",
+                          paths->items[(*first)[i]], n_again > 1 ? ", as have other files," : "");
+    return LEAT_OK;
 }
 
 /* Names of side files are longer than those of their data. */
@@ -457,9 +496,10 @@ static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
 static int run(const leat_call *call, leat_error *err)
 {
     const struct index_options *o = call->options;
-    leat_paths paths;
+    leat_paths paths, bad = { 0 };
     uint64_t records = 0;
     leat_set_manifest manifest = { 0 };
+    size_t *listed = NULL;
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && (o->rebuild || o->manifest))
@@ -468,40 +508,34 @@ static int run(const leat_call *call, leat_error *err)
     int rc;
     if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, !o->check, err)) ==
             LEAT_OK &&
-        (rc = leat_paths_once(&paths, err)) == LEAT_OK &&
+        (rc = leat_paths_names_once(&paths, err)) == LEAT_OK &&
+        (rc = find_listed(&paths, o->manifest, &listed, err)) == LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
         rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
         rc = check_name(o, err);
-    json_t *json = leat_json_open("index"),
-           *list = leat_json_list(json, "files"), *const bad = json_object();
-    if (rc == LEAT_OK && !bad)
-        rc = leat_fail(err, LEAT_E_NOMEM, "a list of files");
+    json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        rc = take_both(o, paths.items[i], list, &records, &manifest, err);
-        if (rc < 0 && o->check) { /* continue, to report all errors at once */
-            report_bad(bad, paths.items[i], err);
-            rc = LEAT_OK;
-        }
+        rc = take_both(o, paths.items[i], list, &records,
+                       listed && listed[i] == i ? &manifest : NULL, err);
+        if (rc < 0 && o->check) /* continue, to report all errors at once */
+            rc = report_bad(&bad, paths.items[i], err);
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && o->check)
-        rc = check_manifests(call, bad, err);
+        rc = check_manifests(call, &bad, err);
     if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
-    const size_t n_bad = json_object_size(bad), n_files = paths.n;
-    json_decref(bad);
-    if (n_bad)
-        rc = leat_fail(
-            err, LEAT_E_DATA,
-            "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
-            n_bad, n_files, n_files == 1 ? "" : "s");
+    free(listed);
+    if (rc == LEAT_OK && bad.n)
+        rc = fail_bad(&bad, paths.n, err);
     leat_paths_close(&paths);
+    leat_paths_close(&bad);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)
         rc = leat_json_write(json, o->json, err);

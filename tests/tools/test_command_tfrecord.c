@@ -197,6 +197,8 @@ TEST(manifests)
     expect_failure(shell("$L index --check x/out-manifest.json >/dev/null"), 1,
                    "bytes, but the manifest says");
     expect_in(err, "2 of 2 files failed the check"); /* one of them twice */
+    expect_failure(shell("cd x && $L index --check ./out-00000*d out-manifest.json >/dev/null"), 1,
+                   "2 of 2 files failed the check");
     expect_failure(shell("$L index a.tfrecord x/out-00000-of-00002.tfrecord --manifest "
                          "x/bad.manifest.json >/dev/null"),
                    1, "is damaged, so no manifest is written");
@@ -206,6 +208,30 @@ TEST(manifests)
                    "--check and --manifest exclude each other");
     expect_success(shell("ls x | grep -c -e bad -e q- -e list.json || true"));
     assert_int_equal(atoi(out), 0);
+}
+
+/* Links to a file have one each, because it is found by name; a manifest lists the file once. */
+TEST(each_name_has_an_index)
+{
+    static const char *const names[] = { "f", "o/l", "o/h", "o/h2" };
+    enum { N = sizeof names / sizeof *names };
+    expect_success(shell("mkdir -p x/o && cp a.tfrecord x/f.tfrecord && cd x && "
+                         "ln -s ../f.tfrecord o/l.tfrecord && ln f.tfrecord o/h.tfrecord && "
+                         "ln f.tfrecord o/h2.tfrecord && "
+                         "$L index f.tfrecord ./f.tfrecord 'o/*.tfrecord' o/../o/h.tfrecord"));
+    expect_in(err, "note: f.tfrecord is named twice, as are other files, and read once");
+    for (int i = 0; i < N; i++)
+        expect_failure(
+            shell("cd x && rm %s.tfrecord.idx && $L index --check f.tfrecord o/*d >/dev/null; "
+                  "code=$?; $L index f.tfrecord o/*d >/dev/null; exit $code",
+                  names[i]),
+            1, "1 of 4 files failed the check");
+    expect_success(
+        shell("cd x && rm *.idx o/*.idx && "
+              "$L index f.tfrecord o/*.tfrecord --manifest f-manifest.json && "
+              "$L index --check f.tfrecord o/*d && "
+              "$L index ./f.tfrecord --manifest g-manifest.json && cmp *-manifest.json"));
+    expect_in(err, "note: f.tfrecord has several names and is listed once");
 }
 
 /* One file by two names is one, as for the other commands. */

@@ -160,11 +160,13 @@ uint64_t leat_paths_sample(const leat_paths *paths)
     return digest;
 }
 
-int leat_paths_once(leat_paths *paths, leat_error *err)
+typedef int find_same(char *const *paths, size_t n, size_t *first, size_t *n_again);
+
+static int drop_again(leat_paths *paths, find_same *find, leat_error *err)
 {
     size_t *const same = malloc((paths->n + 1) * sizeof *same);
     size_t n_again = 0, n = 0, first = 0;
-    if (!same || leat_same_file_find(paths->items, paths->n, same, &n_again) < 0) {
+    if (!same || find(paths->items, paths->n, same, &n_again) < 0) {
         free(same);
         return leat_files_no_memory(err);
     }
@@ -181,6 +183,16 @@ int leat_paths_once(leat_paths *paths, leat_error *err)
     paths->n = n;
     free(same);
     return LEAT_OK;
+}
+
+int leat_paths_once(leat_paths *paths, leat_error *err)
+{
+    return drop_again(paths, leat_same_file_find, err);
+}
+
+int leat_paths_names_once(leat_paths *paths, leat_error *err)
+{
+    return drop_again(paths, leat_same_file_find_in_folders, err);
 }
 
 void leat_paths_close(leat_paths *paths)

@@ -34,6 +34,9 @@ uint64_t leat_paths_stamp(int folder, const char *path);
 uint64_t leat_paths_sample(const leat_paths *paths);
 /* Drops files that are there already, under the same name or another (formats/same_file.h), and says so on standard error. */
 int leat_paths_once(leat_paths *paths, leat_error *err);
+/* The same, but links to a file stay: only names in the same folder that are equal, such as x and ./x, are one. For what is
+ * made beside each name, such as an index. */
+int leat_paths_names_once(leat_paths *paths, leat_error *err);
 /* Adds one as it is. */
 int leat_paths_append(leat_paths *paths, const char *path, leat_error *err);
 /* Adds what one argument stands for. */
