@@ -73,8 +73,8 @@ static int by_count_and_number(const void *one, const void *other)
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Names of one count with several endings are several sets if a number has two of them. Else the endings are parts of names,
- * such as x-00000-of-00002-8f3a and x-00001-of-00002-c04d. */
+/* Names of one count with several endings are several sets if a number has two of them, and an ending two numbers. Else the
+ * endings are parts of names, such as x-00000-of-00002-8f3a and x-00001-of-00002-c04d. */
 static void find_sets(part *parts, size_t n)
 {
     qsort(parts, n, sizeof *parts, by_count_and_number);
@@ -89,6 +89,16 @@ static void find_sets(part *parts, size_t n)
             parts[k].is_set = is_set || is_one;
     }
     qsort(parts, n, sizeof *parts, by_set_and_number);
+    for (size_t i = 0, next; i < n; i = next) {
+        bool is_one = true, has_two = false;
+        for (next = i + 1; next < n && by_count(&parts[i], &parts[next]) == 0; next++) {
+            const bool differs = strcmp(parts[next - 1].after, parts[next].after) != 0;
+            has_two |= !differs && parts[next - 1].number != parts[next].number;
+            is_one &= !differs;
+        }
+        for (size_t k = i; k < next; k++)
+            parts[k].is_set &= has_two || is_one;
+    }
 }
 
 /* Whether somebody asks for the file of this number beside `near`, and its path. */

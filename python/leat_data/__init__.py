@@ -97,7 +97,8 @@ class _Mapped:
 
     def as_tuples(self, *names):
         """A loader of tuples of these tensors, as Keras takes them, without rows that `on_error: mask` has masked: where
-        all rows of a batch are, they have length 0. Functions of map() before it keep the order of rows."""
+        all rows of a batch are, they have length 0. Functions of map() before it keep order and number of
+        rows, or leave out just the masked ones."""
         if not names:
             raise TypeError("as_tuples() needs the names of tensors")
         loader, through = (self._below(), self._through) if isinstance(self, _Mapped) else (self, None)
@@ -121,15 +122,17 @@ class _Mapped:
         return getattr(self._loader, name)
 
 
-def _valid_rows(tensor, valid):
-    if not hasattr(tensor, "__getitem__") or not hasattr(valid, "__getitem__"):
+def _valid_rows(value, valid):
+    if not hasattr(valid, "__getitem__"):
         raise TypeError("as_tuples() leaves out masked rows, which takes to='numpy', 'torch' or 'jax'")
+    if not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
+        return value  # a number, say
     keep = valid == 1
-    if len(tensor) == len(keep):
-        return tensor[keep]
-    if len(tensor) == int(keep.sum()):  # a function of map() has left them out
-        return tensor
-    raise ValueError("as_tuples() cannot leave out masked rows: a function of map() changed the number of rows")
+    if len(value) == int(keep.sum()):  # a function of map() has left them out
+        return value
+    if len(value) != len(keep):
+        raise ValueError("as_tuples() cannot leave out masked rows: a function of map() changed the number of rows")
+    return [v for v, k in zip(value, keep) if k] if isinstance(value, list) else value[keep]
 
 
 _open_loaders = _weakref.WeakSet()

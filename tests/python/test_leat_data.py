@@ -613,9 +613,12 @@ class Batches(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "masked rows"):
                 list(data.loader().as_tuples("x"))
             for fn, want in ((lambda b: {"x": b["x"] * 2}, [[2, 4], [8], []]),  # it has no mask
+                             (lambda b: {"x": b["x"].tolist()}, [[1, 2], [4], []]),
                              (lambda b: {"x": b["x"] if b.valid is None else b["x"][b.valid == 1]}, [[1, 2], [4], []])):
-                rows = [x.tolist() for x, in data.loader("numpy").map(lambda b: b).map(fn).as_tuples("x")]
+                rows = [list(x) for x, in data.loader("numpy").map(lambda b: b).map(fn).as_tuples("x")]
                 self.assertEqual(rows, want)
+            numbers = data.loader("numpy").map(lambda b: {"n": b.number, "m": np.float32(b.rows)}).as_tuples("n", "m")
+            self.assertEqual(list(numbers), [(0, 2), (1, 2), (2, 2)])
             with self.assertRaisesRegex(ValueError, "number of rows"):
                 list(data.loader("numpy").map(lambda b: {"x": np.repeat(b["x"], 2)}).as_tuples("x"))
 

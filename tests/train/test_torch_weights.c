@@ -214,6 +214,8 @@ TEST(an_order_that_nothing_tells_is_refused)
         { { 9, 9, 2 }, "flatten", REFUSED, NULL },
         { { 9, 9, 2 }, "relu, flatten, tanh", REFUSED, NULL },
         { { 9, 9, 2 }, "flatten, layer_norm: {name: n}", REFUSED, NULL },
+        { { 9, 9, 2 }, "layer_norm: {name: n}, flatten", REFUSED, NULL },
+        { { 9, 9, 2 }, "batch_norm: {name: n}, flatten", MOVED, NULL },
         { { 9, 9, 2 },
           "flatten, dense: {name: d, units: 5}, concat: {name: c, from: [d, d]}",
           REFUSED,

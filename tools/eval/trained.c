@@ -112,9 +112,11 @@ static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
     int rc = LEAT_OK;
     if (stat(path, &status) == 0)
         rc = read_names(t, path, err);
-    else if (!leat_format_is_absent(errno))
-        leat_terminal_put(stderr, 0, 2, "note: names of classes are not known: %s: %s\n",
-                          leat_terminal_name(path), strerror(errno));
+    else if (!leat_format_is_absent(errno)) {
+        const char *const why = strerror(errno);
+        leat_terminal_put(stderr, 0, 2, "note: names of classes are not known: %s: %s",
+                          leat_terminal_name(path), why);
+    }
     free(path);
     return rc;
 }
@@ -393,7 +395,7 @@ int leat_trained_leave_out_blends(leat_trained *t, const leat_trained_how *how, 
     if (rc == LEAT_OK && found)
         leat_terminal_put(stderr, 0, 2,
                           "note: the pipeline of '%s' blends samples after batch (mixup, cutmix); "
-                          "this is left out, so that each sample is judged by itself\n",
+                          "this is left out, so that each sample is judged by itself",
                           how->section);
     return rc;
 }

@@ -32,28 +32,41 @@ static void remove_parts(const char *folder)
         closedir(dir);
 }
 
+/* Opens .lock and locks it. -1: *err says why not. */
+static int take_lock(const char *folder, leat_error *err)
+{
+    static const int tries[] = { O_RDWR | O_CREAT, O_RDONLY };
+    char *const path = leat_files_text("%s/.lock", folder);
+    int lock = -1;
+    if (!path) {
+        leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        return -1;
+    }
+    for (size_t i = 0; i < 2 && lock < 0; i++)
+        lock = open(path, tries[i] | O_NOFOLLOW | O_CLOEXEC, 0666);
+    free(path);
+    if (lock < 0)
+        leat_fail(err, LEAT_E_IO, "--checkpoint %s: its file .lock: %s", folder, strerror(errno));
+    else if (flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        leat_fail(err, LEAT_E_IO,
+                  "--checkpoint %s: another leat train, which is still running, keeps its "
+                  "checkpoints there: stop it, or name another folder",
+                  folder);
+        close(lock);
+        lock = -1;
+    }
+    return lock;
+}
+
 /* Two runs would delete each other's checkpoints. A file, open for writing, as NFS has no locks of folders; some file systems
  * have none at all. */
 static int lock(leat_train_checkpoint *keep, leat_error *err)
 {
-    static const int tries[] = { O_RDWR | O_CREAT, O_RDONLY };
-    char *const path = leat_files_text("%s/.lock", keep->folder);
-    if (!path)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    keep->lock = -1;
-    for (size_t i = 0; i < 2 && keep->lock < 0; i++)
-        keep->lock = open(path, tries[i] | O_NOFOLLOW | O_CLOEXEC, 0666);
-    free(path);
+    keep->lock = take_lock(keep->folder, err);
     if (keep->lock < 0)
-        return leat_fail(err, LEAT_E_IO, "--checkpoint %s: its file .lock: %s", keep->folder,
-                         strerror(errno));
-    if (flock(keep->lock, LOCK_EX | LOCK_NB) == 0)
-        remove_parts(keep->folder);
-    else if (errno == EWOULDBLOCK)
-        return leat_fail(err, LEAT_E_IO,
-                         "--checkpoint %s: another leat train, which is still running, keeps its "
-                         "checkpoints there: stop it, or name another folder",
-                         keep->folder);
+        return err->code;
+    stat(keep->folder, &keep->held);
+    remove_parts(keep->folder);
     return LEAT_OK;
 }
 
@@ -67,22 +80,52 @@ static int open_folder(leat_train_checkpoint *keep, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
 }
 
-int leat_train_checkpoint_holds(const leat_train_checkpoint *keep, leat_error *err)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-    struct stat held = { 0 }, named = { 0 };
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool leat_train_checkpoint_held(const leat_train_checkpoint *keep)
+{
+    struct stat held, named;
     char *const path = leat_files_text("%s/.lock", keep->folder);
-    if (!path)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const bool holds =
-        keep->lock <= 0 || (fstat(keep->lock, &held) == 0 && lstat(path, &named) == 0 &&
-                            held.st_dev == named.st_dev && held.st_ino == named.st_ino);
+    const bool is_held = keep->lock <= 0 || (path && fstat(keep->lock, &held) == 0 &&
+                                             lstat(path, &named) == 0 && same_file(&held, &named));
     free(path);
-    return holds ? LEAT_OK
-                 : leat_fail(err, LEAT_E_IO,
-                             "--checkpoint %s: it is not the folder any more whose .lock this run "
-                             "holds: it was moved, removed or replaced, and may be another run's; "
-                             "move it back, or end this run",
-                             keep->folder);
+    return is_held;
+}
+
+/* Whether the folder is this run's without its lock: the same one, or one with its last checkpoint, such as a copy. */
+static bool is_ours(const leat_train_checkpoint *keep)
+{
+    struct stat now;
+    if (stat(keep->folder, &now) == 0 && same_file(&now, &keep->held))
+        return true;
+    return *keep->path && stat(keep->path, &now) == 0 && now.st_size == keep->last.st_size &&
+           now.st_mtim.tv_sec == keep->last.st_mtim.tv_sec;
+}
+
+int leat_train_checkpoint_holds(leat_train_checkpoint *keep, leat_error *err)
+{
+    if (leat_train_checkpoint_held(keep))
+        return LEAT_OK;
+    if (!is_ours(keep))
+        return leat_fail(err, LEAT_E_IO,
+                         "--checkpoint %s: it is not the folder any more that this run holds: it "
+                         "was moved, removed or replaced, and may be another run's; move it back, "
+                         "or end this run",
+                         keep->folder);
+    const int again = take_lock(keep->folder, err);
+    if (again < 0)
+        return err->code;
+    close(keep->lock);
+    keep->lock = again;
+    stat(keep->folder, &keep->held);
+    fprintf(
+        stderr,
+        "leat train: --checkpoint %s: its file .lock was removed or replaced; it is held again\n",
+        keep->folder);
+    return LEAT_OK;
 }
 
 void leat_train_checkpoint_close(leat_train_checkpoint *keep)
@@ -195,7 +238,8 @@ int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_fo
         return LEAT_OK;
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
     int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (path && batches_of(path) < found->best_batch)
+    if (path && batches_of(path) < found->best_batch &&
+        (rc = leat_train_checkpoint_holds(&t->keep, err)) == LEAT_OK)
         rc = leat_trainer_save(t->trainer, path, err);
     if (rc == LEAT_E_IO) { /* as of a full disk, which ends no run */
         fprintf(stderr, "leat train: cannot save the best weights, the run goes on: %s\n",
@@ -295,6 +339,7 @@ static int save(leat_train_run *t, leat_error *err)
     if (rc < 0)
         return rc;
     snprintf(keep->path, sizeof keep->path, "%s", path);
+    stat(path, &keep->last);
     keep->saved_steps = t->steps;
     return LEAT_OK;
 }

@@ -61,7 +61,7 @@ static int64_t best_epoch(const leat_train_run *t)
 static char *best_file(const leat_train_run *t, leat_error *why)
 {
     char *path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
-    if (path && (leat_train_checkpoint_holds(&t->keep, why) < 0 ||
+    if (path && (!leat_train_checkpoint_held(&t->keep) ||
                  leat_checkpoint_check_best(t->trainer, t->keep.folder, why) < 0)) {
         free(path);
         path = NULL;

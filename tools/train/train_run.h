@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "leat/leat.h"
@@ -25,6 +26,7 @@ typedef struct leat_train_log leat_train_log;
 typedef struct leat_train_checkpoint {
     const char *folder; /* NULL: no checkpoints are written */
     int lock;           /* the file .lock of the folder, open; 0: none */
+    struct stat held;   /* the folder, when it was locked */
     int64_t every_steps, every_ns, n_kept;
     bool goes_on;  /* from a checkpoint */
     bool has_best; /* one that knows of best weights, in its own folder */
@@ -35,6 +37,7 @@ typedef struct leat_train_checkpoint {
     int64_t ready_steps;         /* steps of this run up to its last update; 0: none yet */
     /* Results. */
     char path[LEAT_CHECKPOINT_PATH]; /* of the last one; "": none yet */
+    struct stat last;                /* that file */
     int64_t saved_steps;             /* steps of this run that it includes */
 } leat_train_checkpoint;
 
@@ -50,8 +53,11 @@ int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
 int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_found *found,
                                      leat_error *err);
 
-/* Whether the folder is still the one that is held. Whoever writes there asks before. Returns LEAT_OK, LEAT_E_IO. */
-int leat_train_checkpoint_holds(const leat_train_checkpoint *keep, leat_error *err);
+/* Whether the .lock in the folder is the one that is held. */
+bool leat_train_checkpoint_held(const leat_train_checkpoint *keep);
+/* Whoever writes into the folder asks before. A lock that was removed is taken again, if the folder is this run's. Returns
+ * LEAT_OK, or LEAT_E_IO: the folder was moved or replaced, or another run holds it. */
+int leat_train_checkpoint_holds(leat_train_checkpoint *keep, leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_checkpoint_close(leat_train_checkpoint *keep);

@@ -143,11 +143,10 @@ static bool is_usual(const int64_t *d)
     return d[2] == 3 || (d[2] == 4 && d[0] > SMALL && d[1] > SMALL);
 }
 
-/* Whether each value that the layer gives comes from those at the same place. */
-static bool is_elementwise(const leat_layer *l)
+static bool takes_channels_last(const leat_layer *l)
 {
-    return l->act != LEAT_ACT_NONE || l == &leat_layer_dropout || l == &leat_layer_multiply ||
-           l == &leat_layer_add;
+    return l == &leat_layer_conv2d || l == &leat_layer_max_pool || l == &leat_layer_avg_pool ||
+           l == &leat_layer_global_avg_pool || l == &leat_layer_batch_norm;
 }
 
 /* Whether the config tells that the channels of the input are last: by ops, by a value of train.normalize for each, or by a
@@ -155,10 +154,8 @@ static bool is_elementwise(const leat_layer *l)
 static bool is_last(const leat_model *model)
 {
     bool is = model->channels_last || model->normalize.n > 1;
-    for (int32_t i = 0; i < model->n_layers && !is; i++) {
-        const leat_model_layer *const l = &model->layers[i];
-        is = l->in.rank == 3 && l->layer != &leat_layer_flatten && !is_elementwise(l->layer);
-    }
+    for (int32_t i = 0; i < model->n_layers && !is; i++)
+        is = model->layers[i].in.rank == 3 && takes_channels_last(model->layers[i].layer);
     return is;
 }
 
