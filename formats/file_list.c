@@ -612,12 +612,29 @@ static int find_repeated(leat_file_list *list, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* Numbers that are not whole, such as 0.0 and 10.0, are names of classes only if label_type says so. */
+static int check_names(reading *r)
+{
+    const leat_list_labels *const labels = &r->list->labels;
+    if (r->o->type != LEAT_LIST_AUTO || !leat_list_labels_are_numbers(labels))
+        return LEAT_FORMAT_OK;
+    r->line = r->list->entries[0].line;
+    return fail_row(r,
+                    "the label '%.80s' is no whole number, and all labels are numbers: as names of "
+                    "classes they would be in byte order, 10.0 before 2.0; label_type: class "
+                    "(--label-type of leat convert) takes them so, label_type: float32 takes them "
+                    "as numbers; numbers of classes are written without a point",
+                    labels->classes[labels->ints[0]]);
+}
+
 /* Ends a list after reading it gave rc. */
 static int end(reading *r, int rc)
 {
     leat_file_list *const list = r->list;
     if (rc >= 0)
         rc = leat_list_labels_end(&list->labels, r->err);
+    if (rc >= 0)
+        rc = check_names(r);
     if (rc >= 0 && list->n == 0)
         rc = leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: lists no file%s", list->name,
                               list->n_unmatched ? " that class_from matches" : "");

@@ -78,7 +78,7 @@ int32_t leat_file_list_classes(const leat_file_list *list);
     "columns the other one"
 #define LEAT_LIST_HELP_TYPE                                                                        \
     "class: names, numbered from 0 in byte order; int64 and float32: numbers as they are; auto: "  \
-    "int64 if the first label is a whole number, else class"
+    "int64 if the first label is a whole number, else class, but not of numbers alone"
 #define LEAT_LIST_HELP_SUFFIX "text to add to each path of a list, such as .jpg"
 #define LEAT_LIST_HELP_CLASS_FROM                                                                  \
     "regular expression (POSIX extended, and \\d \\w \\s); its first group in the path is the "    \

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "grow.h"
 #include "little_endian.h"
+#include "resync.h"
 #include "tfrecord.h"
 
 typedef unsigned long long ull;
@@ -349,14 +351,36 @@ static void settle(const char *side, const struct stat *data, unsigned flags, le
     *index = mapped;
 }
 
+/* Whether a valid record begins where the first damage was: the file is another one of the same size and time, such as a copy
+ * that was put back. */
+static int is_mended(const char *path, const leat_index *index)
+{
+    leat_format_error unused;
+    uint64_t found;
+    if (!index->n_lost)
+        return 0;
+    const uint64_t at = leat_load_u64(index->offsets + 8 * index->lost_first) & ~DAMAGE;
+    const int fd = at < index->data_bytes ? leat_format_open(path) : -1;
+    const int mended =
+        fd >= 0 && leat_resync_find(fd, at, index->data_bytes, &found, &unused) == LEAT_FORMAT_OK &&
+        found == at;
+    if (fd >= 0)
+        close(fd);
+    return mended;
+}
+
 static int open_or_build(const char *path, const char *side, const struct stat *data,
                          unsigned flags, leat_index *out, leat_format_error *err)
 {
     leat_format_error why = { .code = LEAT_FORMAT_STALE, .text = "rebuild requested" };
     struct stat after;
     if (!(flags & LEAT_INDEX_REBUILD)) {
-        if (open_side(side, data, flags, out, &why) == LEAT_FORMAT_OK)
-            return LEAT_FORMAT_OK;
+        if (open_side(side, data, flags, out, &why) == LEAT_FORMAT_OK) {
+            if (!is_mended(path, out))
+                return LEAT_FORMAT_OK;
+            leat_index_close(out);
+            leat_side_file_stale(&why, side, "of a file that was damaged, and is mended");
+        }
         if (why.code != LEAT_FORMAT_STALE || (flags & LEAT_INDEX_NO_BUILD))
             return leat_format_fail(err, why.code, 0, "%s", why.text);
     }
@@ -386,7 +410,9 @@ static int open_or_build(const char *path, const char *side, const struct stat *
 int leat_index_open(const char *tfrecord_path, unsigned flags, leat_index *out,
                     leat_format_error *err)
 {
+    leat_format_error unused;
     struct stat data;
+    err = err ? err : &unused;
     memset(out, 0, sizeof *out);
     if (stat(tfrecord_path, &data) < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", tfrecord_path, strerror(errno));

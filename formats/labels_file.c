@@ -90,9 +90,6 @@ static bool join(leat_labels_file *out, leat_labels_file *one, const char *path,
     leat_format_error why;
     if (one->state != LEAT_LABELS_FILE_SAME) {
         refuse(out, one->state, &one->why);
-    } else if (!out->n != !one->n) {
-        leat_format_fail(&why, LEAT_FORMAT_BAD, 0, "some of the sets have none");
-        refuse(out, LEAT_LABELS_FILE_MISSING, &why);
     } else if (i != SIZE_MAX) {
         leat_format_fail(&why, LEAT_FORMAT_BAD, 0,
                          "the sets have different ones: class %zu is '%.60s' beside %.150s, but "
@@ -113,10 +110,14 @@ int leat_labels_file_read(const char *const *paths, size_t n_paths, leat_labels_
 {
     size_t last = n_paths ? leat_shard_set_prefix(*paths) : 0;
     const char *longest = n_paths ? *paths : NULL;
+    bool is_missing = false;
+    leat_format_error why;
     int rc = LEAT_FORMAT_OK;
     *out = (leat_labels_file){ .n = 0 };
-    if (n_paths)
+    if (n_paths) {
         rc = read_one(*paths, last, out, err);
+        is_missing = !out->n;
+    }
     for (size_t i = 1; i < n_paths && rc == LEAT_FORMAT_OK && !out->state; i++) {
         const size_t prefix = leat_shard_set_prefix(paths[i]);
         leat_labels_file one;
@@ -124,9 +125,14 @@ int leat_labels_file_read(const char *const *paths, size_t n_paths, leat_labels_
             continue; /* the same set, or one more file that is in none */
         last = prefix;
         rc = read_one(paths[i], prefix, &one, err);
+        is_missing |= !one.n;
         if (rc == LEAT_FORMAT_OK && join(out, &one, paths[i], longest))
             longest = paths[i];
         leat_labels_file_close(&one);
+    }
+    if (is_missing && out->n) {
+        leat_format_fail(&why, LEAT_FORMAT_BAD, 0, "some of the sets have none");
+        refuse(out, LEAT_LABELS_FILE_MISSING, &why);
     }
     return rc;
 }

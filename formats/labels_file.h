@@ -9,7 +9,7 @@
 
 typedef enum {
     LEAT_LABELS_FILE_SAME, /* all sets have the same names, some perhaps only the first, or all have none */
-    LEAT_LABELS_FILE_MISSING,    /* some have names, others none */
+    LEAT_LABELS_FILE_MISSING,    /* some have names, the same ones, others none */
     LEAT_LABELS_FILE_DIFFERENT,  /* a class has two names */
     LEAT_LABELS_FILE_UNREADABLE, /* a file is there and cannot be read, or is no text */
 } leat_labels_file_state;

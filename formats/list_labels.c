@@ -136,8 +136,9 @@ int leat_list_labels_add(leat_list_labels *l, const char *text, leat_format_erro
         l->type = is_whole(text) ? LEAT_LIST_INT64 : LEAT_LIST_CLASS;
     if (l->type == LEAT_LIST_CLASS && l->n_columns > 1)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
-                                "the label '%.80s' is no number; several label columns have to be "
-                                "numbers, such as 0 and 1",
+                                "the label '%.80s' would be the name of a class, and several label "
+                                "columns have none: they have whole numbers, such as 0 and 1, or "
+                                "numbers with label_type: float32",
                                 text);
     return l->type == LEAT_LIST_FLOAT32 ? add_float(l, text, err) : add_int(l, text, err);
 }
@@ -170,6 +171,22 @@ int leat_list_labels_end(leat_list_labels *l, leat_format_error *err)
         l->ints[i] = place[l->ints[i]];
     free(place);
     return LEAT_FORMAT_OK;
+}
+
+int leat_list_labels_are_numbers(const leat_list_labels *l)
+{
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0)
+        return 0;
+    size_t i = 0;
+    for (; i < l->n_classes; i++) {
+        char *end;
+        strtod_l(l->classes[i], &end, plain);
+        if (end == l->classes[i] || *skip_blanks(end))
+            break;
+    }
+    freelocale(plain);
+    return i && i == l->n_classes;
 }
 
 static void keep_text(void *name)

@@ -8,7 +8,7 @@
 #include "format.h"
 
 typedef enum leat_list_type {
-    LEAT_LIST_AUTO, /* INT64 if the first label is a whole number, else CLASS */
+    LEAT_LIST_AUTO, /* INT64 if the first label is a whole number, else CLASS, see leat_list_labels_are_numbers() */
     LEAT_LIST_CLASS,
     LEAT_LIST_INT64,
     LEAT_LIST_FLOAT32
@@ -29,6 +29,8 @@ typedef struct leat_list_labels {
 int leat_list_labels_add(leat_list_labels *labels, const char *text, leat_format_error *err);
 /* Sorts the classes, and numbers them from 0. */
 int leat_list_labels_end(leat_list_labels *labels, leat_format_error *err);
+/* After the end: whether there are classes, and all their names are numbers, so that they may be meant as these. */
+int leat_list_labels_are_numbers(const leat_list_labels *labels);
 void leat_list_labels_close(leat_list_labels *labels);
 
 #endif

@@ -276,6 +276,60 @@ int leat_manifest_read(const char *path, leat_manifest *out, leat_format_error *
     return rc;
 }
 
+/* --- order --------------------------------------------------------------------------------------- */
+
+static int by_file(const void *one, const void *other)
+{
+    const leat_manifest_shard *const a = one, *const b = other;
+    return strcmp(a->file, b->file);
+}
+
+/* Puts a folder before all names that are relative. */
+static int put_before(leat_manifest *m, const char *folder)
+{
+    const size_t n_folder = strlen(folder);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_shards; i++)
+        n += n_folder + 1 + strlen(m->shards[i].file) + 1;
+    char *const names = malloc(n), *at = names;
+    if (!names)
+        return LEAT_FORMAT_NOMEM;
+    for (size_t i = 0; i < m->n_shards; i++) {
+        const char *const file = m->shards[i].file;
+        m->shards[i].file = at;
+        at = stpcpy(*file == '/' ? at : stpcpy(stpcpy(at, folder), "/"), file) + 1;
+    }
+    free(m->names);
+    m->names = names;
+    return LEAT_FORMAT_OK;
+}
+
+int leat_manifest_sort(leat_manifest *m, const char *name, leat_format_error *err)
+{
+    size_t n_absolute = 0;
+    int rc = LEAT_FORMAT_OK;
+    for (size_t i = 0; i < m->n_shards; i++)
+        n_absolute += *m->shards[i].file == '/';
+    if (n_absolute && n_absolute < m->n_shards) {
+        char *const folder = leat_manifest_path(name, ".");
+        char *const real = folder ? realpath(folder, NULL) : NULL;
+        rc = !folder ? LEAT_FORMAT_NOMEM
+             : !real ? (errno == ENOMEM ? LEAT_FORMAT_NOMEM : LEAT_FORMAT_IO)
+                     : put_before(m, real[1] ? real : "");
+        if (rc < 0)
+            leat_format_fail(err, rc, 0, "%s: %s", name,
+                             strerror(rc == LEAT_FORMAT_NOMEM ? ENOMEM : errno));
+        free(folder);
+        free(real);
+    }
+    size_t n = 1;
+    while (n < m->n_shards && by_file(&m->shards[n - 1], &m->shards[n]) <= 0)
+        n++; /* of millions most are in order */
+    if (rc == LEAT_FORMAT_OK && n < m->n_shards)
+        qsort(m->shards, m->n_shards, sizeof *m->shards, by_file);
+    return rc;
+}
+
 void leat_manifest_close(leat_manifest *manifest)
 {
     free(manifest->shards);

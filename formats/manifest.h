@@ -23,7 +23,7 @@ typedef struct leat_manifest_shard {
 } leat_manifest_shard;
 
 typedef struct leat_manifest {
-    leat_manifest_shard *shards; /* in the order of the file */
+    leat_manifest_shard *shards; /* in the order of the text */
     size_t n_shards;
     uint64_t bytes, records; /* of all */
     char *names;             /* what `file` points into */
@@ -47,6 +47,13 @@ int leat_manifest_read(const char *path, leat_manifest *out, leat_format_error *
 int leat_manifest_parse(const char *text, size_t size, const char *name, leat_manifest *out,
                         leat_format_error *err);
 void leat_manifest_close(leat_manifest *manifest);
+
+/* Sorts the shards by their names, as sources read them. If some names begin with "/" and others do not, these get the real
+ * path of the manifest's folder first.
+ *
+ * name     of the manifest
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_IO: the folder has no path; LEAT_FORMAT_NOMEM */
+int leat_manifest_sort(leat_manifest *manifest, const char *name, leat_format_error *err);
 
 /* The path of a file that a manifest lists, in new memory. NULL: out of memory. */
 char *leat_manifest_path(const char *manifest, const char *file);

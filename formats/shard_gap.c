@@ -12,7 +12,6 @@ typedef struct part {
     const char *path, *name, *after; /* name: BEFORE */
     size_t before;                   /* bytes of BEFORE */
     unsigned number, of;
-    bool is_set; /* AFTER is that of a set, and not of one file or writer */
 } part;
 
 typedef bool (*asks_fn)(const char *path, const void *arg);
@@ -53,52 +52,11 @@ static int by_count(const part *a, const part *b)
     return memcmp(a->name, b->name, a->before);
 }
 
-static int by_set(const part *a, const part *b)
-{
-    const int order = by_count(a, b);
-    return order ? order : strcmp(a->after, b->after);
-}
-
-static int by_set_and_number(const void *one, const void *other)
-{
-    const part *const a = one, *const b = other;
-    const int order = by_set(a, b);
-    return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
 static int by_count_and_number(const void *one, const void *other)
 {
     const part *const a = one, *const b = other;
     const int order = by_count(a, b);
     return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-/* Names of one count with several endings are several sets if a number has two of them, and an ending two numbers. Else the
- * endings are parts of names, such as x-00000-of-00002-8f3a and x-00001-of-00002-c04d. */
-static void find_sets(part *parts, size_t n)
-{
-    qsort(parts, n, sizeof *parts, by_count_and_number);
-    for (size_t i = 0, next; i < n; i = next) {
-        bool is_set = false, is_one = true;
-        for (next = i + 1; next < n && by_count(&parts[i], &parts[next]) == 0; next++) {
-            const bool differs = strcmp(parts[next - 1].after, parts[next].after) != 0;
-            is_set |= differs && parts[next - 1].number == parts[next].number;
-            is_one &= !differs;
-        }
-        for (size_t k = i; k < next; k++)
-            parts[k].is_set = is_set || is_one;
-    }
-    qsort(parts, n, sizeof *parts, by_set_and_number);
-    for (size_t i = 0, next; i < n; i = next) {
-        bool is_one = true, has_two = false;
-        for (next = i + 1; next < n && by_count(&parts[i], &parts[next]) == 0; next++) {
-            const bool differs = strcmp(parts[next - 1].after, parts[next].after) != 0;
-            has_two |= !differs && parts[next - 1].number != parts[next].number;
-            is_one &= !differs;
-        }
-        for (size_t k = i; k < next; k++)
-            parts[k].is_set &= has_two || is_one;
-    }
 }
 
 /* Whether somebody asks for the file of this number beside `near`, and its path. */
@@ -150,11 +108,12 @@ int leat_shard_gap_find(char *const *paths, size_t n_paths, asks_fn asks, const 
         return LEAT_FORMAT_NOMEM;
     for (size_t i = 0; i < n_paths; i++)
         n += split(paths[i], &parts[n]);
-    find_sets(parts, n);
+    qsort(parts, n, sizeof *parts, by_count_and_number);
     for (size_t i = 0, next; i < n && !*out->path; i = next) {
-        for (next = i + 1; next < n && by_set(&parts[i], &parts[next]) == 0;)
-            next++;
-        if (parts[i].is_set)
+        bool is_set = true;
+        for (next = i + 1; next < n && by_count(&parts[i], &parts[next]) == 0; next++)
+            is_set &= strcmp(parts[i].after, parts[next].after) == 0;
+        if (is_set)
             find_in_set(&parts[i], next - i, asks, arg, &tries, out);
     }
     free(parts);

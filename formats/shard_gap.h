@@ -16,7 +16,8 @@ typedef struct leat_shard_gap {
 } leat_shard_gap;
 
 /* Looks for the first gap that somebody asks for. A set may lie in several folders, so what another folder has is no gap, and
- * a file may be named twice. Names that have a part of their own behind the count (x-00000-of-00003-8f3a) are no set.
+ * a file may be named twice. Names of one count that differ behind it (x-00000-of-00003-8f3a, or
+ * .tfrecord and .gz) are not looked at: each may have a part of its own.
  *
  * asks     whether somebody asks for a file of this path: one who names a part of a set misses nothing
  * returns  LEAT_FORMAT_OK, LEAT_FORMAT_NOMEM */

@@ -64,7 +64,7 @@ static char next_byte(cursor *c)
     return *c->at ? *c->at++ : 0;
 }
 
-bool leat_visible_same(const char *a, const char *b)
+int leat_visible_order(const char *a, const char *b)
 {
     cursor x = { .text = a, .at = "" }, y = { .text = b, .at = "" };
     char p, q;
@@ -72,5 +72,10 @@ bool leat_visible_same(const char *a, const char *b)
         p = next_byte(&x);
         q = next_byte(&y);
     } while (p == q && p);
-    return p == q;
+    return (unsigned char)p - (unsigned char)q;
+}
+
+bool leat_visible_same(const char *a, const char *b)
+{
+    return leat_visible_order(a, b) == 0;
 }

@@ -21,5 +21,7 @@ size_t leat_visible(const char *text, size_t n, const char *keep, char *to, size
 /* Whether two names are shown as one. A class of a folder is the same as that of a set converted from it, whose list of
  * names has escapes. */
 bool leat_visible_same(const char *a, const char *b);
+/* The order of what is shown, as that of strcmp(). */
+int leat_visible_order(const char *a, const char *b);
 
 #endif

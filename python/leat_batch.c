@@ -160,7 +160,9 @@ static PyGetSetDef fields[] = {
     { "info", batch_info, NULL, "number, epoch, in_epoch, rows, n_masked, ... as a dict.", NULL },
     { "number", batch_number, NULL, "From 0, counted from the start of the run.",
       (void *)offsetof(leat_batch_info, number) },
-    { "epoch", batch_number, NULL, "The pass over the data, from 0.",
+    { "epoch", batch_number, NULL,
+      "The pass, from 0: the loop over the loader; with a `repeat` behind `batch`, each of its "
+      "passes is one.",
       (void *)offsetof(leat_batch_info, epoch) },
     { "rows", batch_number, NULL, "Samples in the batch.",
       (void *)offsetof(leat_batch_info, rows) },

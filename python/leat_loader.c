@@ -512,6 +512,31 @@ static PyObject *loader_resume(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
+/* set_epoch(epoch, gone): the next pass is that of this epoch, if it is not anyway, or the rest of it; gone: as in move(). */
+static PyObject *loader_set_epoch(PyObject *self, PyObject *args)
+{
+    loader *const l = (loader *)self;
+    const int64_t n = leat_plan_get_info(l->plan.plan)->n_batches;
+    leat_error err;
+    long long epoch;
+    PyObject *gone;
+    if (!PyArg_ParseTuple(args, "LO", &epoch, &gone) || refuse_move(l) < 0)
+        return NULL;
+    /* A pass without an end is the only one; one of no batches may be any. */
+    const long long last = n < 0 ? 0 : (INT64_C(1) << 62) / (n ? n : 1);
+    if (epoch < 0 || epoch > last) {
+        leat_fail(&err, LEAT_E_ARGUMENT, "epoch %lld: %s0 to %lld", epoch,
+                  n < 0 ? "the pipeline has no end, so epochs are " : "epochs are ", last);
+        return leat_py_raise(&err);
+    }
+    const int64_t next = l->left == l->size ? l->end - l->size : l->end;
+    /* The position behind a pass that was left is within it, as is that of a state. */
+    const bool is_left = l->left != l->size && next_batch(l->run) != l->end;
+    if (n > 0 && (next / n != epoch || is_left) && move(l, NULL, epoch * n, gone) < 0)
+        return NULL;
+    return Py_NewRef(Py_None);
+}
+
 /* As parse_state() takes it. */
 static PyObject *loader_state(PyObject *self, PyObject *none)
 {
@@ -597,12 +622,15 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
     return rc < 0 ? leat_py_raise(&err) : Py_NewRef(Py_None);
 }
 
-static PyMethodDef loader_methods[] = {
-    { "begin", loader_begin, METH_VARARGS, "" },  { "resume", loader_resume, METH_VARARGS, "" },
-    { "state", loader_state, METH_NOARGS, "" },   { "stats", loader_stats, METH_NOARGS, "" },
-    { "errors", loader_errors, METH_NOARGS, "" }, { "trace", loader_trace, METH_VARARGS, "" },
-    { "close", loader_close, METH_VARARGS, "" },  { NULL, NULL, 0, NULL }
-};
+static PyMethodDef loader_methods[] = { { "begin", loader_begin, METH_VARARGS, "" },
+                                        { "resume", loader_resume, METH_VARARGS, "" },
+                                        { "set_epoch", loader_set_epoch, METH_VARARGS, "" },
+                                        { "state", loader_state, METH_NOARGS, "" },
+                                        { "stats", loader_stats, METH_NOARGS, "" },
+                                        { "errors", loader_errors, METH_NOARGS, "" },
+                                        { "trace", loader_trace, METH_VARARGS, "" },
+                                        { "close", loader_close, METH_VARARGS, "" },
+                                        { NULL, NULL, 0, NULL } };
 static PyGetSetDef loader_fields[] = { { "plan", loader_plan, NULL, NULL, NULL },
                                        { NULL, NULL, NULL, NULL, NULL } };
 static PyMemberDef loader_members[] = { { "__weaklistoffset__", T_PYSSIZET,

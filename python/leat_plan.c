@@ -207,12 +207,31 @@ static PyObject *list_notes(const leat_plan *plan)
     return out;
 }
 
-static PyObject *list_classes(const leat_plan *plan)
+/* tensor: NULL: those of the source. */
+static PyObject *list_classes(const leat_plan *plan, const char *tensor)
 {
     PyObject *out = PyList_New(0);
     const char *name;
-    for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++)
+    for (int32_t i = 0; out && (name = tensor ? leat_plan_tensor_class(plan, tensor, i)
+                                              : leat_plan_class(plan, i));
+         i++)
         leat_py_append(&out, leat_py_text(name));
+    return out;
+}
+
+/* {tensor: names}, of those that have some. */
+static PyObject *list_tensor_classes(const leat_plan *plan, int32_t n)
+{
+    PyObject *out = PyDict_New();
+    for (int32_t i = 0; out && i < n; i++) {
+        const char *const tensor = leat_plan_tensor(plan, i)->name;
+        if (!leat_plan_tensor_class(plan, tensor, 0))
+            continue;
+        PyObject *const names = list_classes(plan, tensor);
+        if (!names || PyDict_SetItemString(out, tensor, names) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(names);
+    }
     return out;
 }
 
@@ -220,10 +239,11 @@ PyObject *leat_py_plan_info(const leat_plan *plan)
 {
     const leat_plan_info *const i = leat_plan_get_info(plan);
     return Py_BuildValue(
-        "{sKsLsLsLsisisLsisKsKsNsNsN}", "n_records", (unsigned long long)i->n_records, "n_samples",
-        (long long)i->n_samples, "n_batches", (long long)i->n_batches, "batch_size",
+        "{sKsLsLsLsisisLsisKsKsNsNsNsN}", "n_records", (unsigned long long)i->n_records,
+        "n_samples", (long long)i->n_samples, "n_batches", (long long)i->n_batches, "batch_size",
         (long long)i->batch_size, "rank", (int)i->rank, "ranks", (int)i->ranks, "prefetch",
         (long long)i->prefetch, "n_classes", (int)i->n_classes, "seed", (unsigned long long)i->seed,
         "digest", (unsigned long long)i->digest, "tensors", list_tensors(plan, i->n_tensors),
-        "notes", list_notes(plan), "classes", list_classes(plan));
+        "notes", list_notes(plan), "classes", list_classes(plan, NULL), "tensor_classes",
+        list_tensor_classes(plan, i->n_tensors));
 }

@@ -19,7 +19,8 @@ static const leat_cli_word words[] = {
     { "split", "SHARE", 0 },       { "feature", "NAME", 0 },     { "trace", "FILE", 0 },
     { "progress", "WHEN", 0 },     { "jpeg", "restart[=N]", 0 }, { "results", "DIR", 0 },
     { "data", "DIR", 0 },          { "svg", "DIR", 0 },          { "errors", "FILE", 0 },
-    { "write", "FILE", 0 },        { "devices", "A,B", 0 },      { "fail_if", "LIMIT", 0 },
+    { "manifest", "FILE", 0 },     { "write", "FILE", 0 },       { "devices", "A,B", 0 },
+    { "fail_if", "LIMIT", 0 },
 };
 
 leat_cli_word leat_cli_word_of(const leat_option *row)

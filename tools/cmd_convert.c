@@ -340,7 +340,8 @@ const leat_command leat_command_convert = {
         "With --part I/N a process writes the shards of one of N parts, from the same input and "
         "with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
-        "convert finish -o PREFIX` gives the files their names; they are those of a single run.",
+        "convert finish -o PREFIX` reads them and gives the files their names; they are those of a "
+        "single run. A part with a shard that is not as it was written is to be run again.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert images photos/train -o data/train --shards 64 --part 3/8\n"
                "  leat convert images train.csv --root photos --label breed -o data/train\n"

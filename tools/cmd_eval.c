@@ -239,6 +239,7 @@ static int open_all(struct eval *e, leat_error *err)
                                    .device = e->o->device,
                                    .labels = e->o->labels,
                                    .threads = e->o->threads,
+                                   .scores = true,
                                    .set = &e->o->set };
     int rc = leat_json_check(e->o->json, err);
     if (rc == LEAT_OK && e->o->sheet &&
@@ -252,7 +253,7 @@ static int open_all(struct eval *e, leat_error *err)
         (rc = leat_trained_check_classes(&e->t, &how, err)) < 0 ||
         (rc = leat_trainer_check(e->t.trainer, e->t.plan, err)) < 0)
         return rc;
-    leat_trained_say_classes(&e->t, e->o->section);
+    leat_trained_say_notes(&e->t, e->o->section);
     const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);
     const size_t rows = (size_t)leat_plan_get_info(e->t.plan)->batch_size;
     if (e->o->sheet && strcmp(info->device, "cpu") != 0)

@@ -484,6 +484,34 @@ static int find_listed(const leat_paths *paths, const char *manifest, size_t **f
     return LEAT_OK;
 }
 
+/* listed: as find_listed() gives it */
+static int write_manifest(const leat_set_manifest *manifest, const leat_paths *paths,
+                          const size_t *listed, const char *at, leat_error *err)
+{
+    char **const given = malloc((paths->n + 1) * sizeof *given);
+    bool keeps;
+    size_t n = 0;
+    if (!given)
+        return leat_files_no_memory(err);
+    for (size_t i = 0; i < paths->n; i++) /* of several names a source takes the smallest */
+        if (listed[i] == i || strcmp(paths->items[i], given[listed[i]]) < 0)
+            given[listed[i]] = paths->items[i];
+    for (size_t i = 0; i < paths->n; i++)
+        if (listed[i] == i)
+            given[n++] = given[i];
+    int rc = leat_set_manifest_keeps_order(manifest, given, at, &keeps, err);
+    if (rc == LEAT_OK)
+        rc = leat_set_manifest_write(manifest, at, err);
+    if (rc == LEAT_OK && !keeps)
+        leat_terminal_put(stderr, 0, 2,
+                          "note: %s lists real paths, and a source reads files in the order of "
+                          "their names: not the order that the names given here have (a link, . or "
+                          "..), so batches differ from those of these names",
+                          leat_terminal_name(at));
+    free(given);
+    return rc;
+}
+
 /* Names of side files are longer than those of their data. */
 static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
 {
@@ -529,7 +557,7 @@ static int run(const leat_call *call, leat_error *err)
     if (rc == LEAT_OK && o->check)
         rc = check_manifests(call, &bad, err);
     if (rc == LEAT_OK && o->manifest)
-        rc = leat_set_manifest_write(&manifest, o->manifest, err);
+        rc = write_manifest(&manifest, &paths, listed, o->manifest, err);
     leat_set_manifest_close(&manifest);
     free(listed);
     if (rc == LEAT_OK && bad.n)

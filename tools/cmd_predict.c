@@ -62,11 +62,13 @@ static int set(struct predict *p, const char *section, const char *what, leat_er
 /* The number of classes of the data, and their names, if these exist; else the number of class names. */
 static int count_classes(struct predict *p, const char *section, int64_t *n, leat_error *err)
 {
+    char target[LEAT_OPTION_STRING_MAX];
     leat_plan *plan = NULL;
     int rc = LEAT_OK;
     if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
         rc = leat_trained_take_classes(&p->t, section, plan, err);
-        *n = leat_plan_n_classes(plan, "label"); /* that of the images */
+        leat_setup_target(p->t.config, target);
+        *n = leat_plan_n_classes(plan, target);
     }
     leat_plan_close(&plan);
     if (*n < p->t.n_classes)
@@ -74,28 +76,21 @@ static int count_classes(struct predict *p, const char *section, int64_t *n, lea
     return rc;
 }
 
-/* Columns of labels that the section's list of images has; 0: it has no several, or is no list. */
-static int count_labels(const struct predict *p, const char *section)
-{
-    char text[LEAT_OPTION_STRING_MAX], part[48];
-    for (int n = 0;; n++) {
-        snprintf(part, sizeof part, "source.images.label[%d]", n);
-        if (!leat_trained_get(p->t.config, section, part, text))
-            return n;
-    }
-}
-
 /* The pipeline reads the images in the place of its source. */
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
     int64_t n = p->t.n_classes;
+    bool real;
+    const int n_labels = leat_picture_labels(p->t.config, section, &real);
     int rc = LEAT_OK;
     if (!p->o->labels && (section || n == 0))
         rc = count_classes(p, section, &n, err);
     leat_signals_catch(); /* from here on there is a folder to remove */
     if (rc == LEAT_OK)
         rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
-                                      n, count_labels(p, section), err);
+                                      n, n_labels, real, err);
+    if (rc == LEAT_OK)
+        rc = leat_picture_pipeline(p->t.config, section, err);
     char *const source = leat_picture_folder_source(&p->folder);
     if (rc == LEAT_OK)
         rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -194,7 +189,7 @@ static int open_all(struct predict *p, leat_error *err)
         return rc;
     if ((rc = leat_trained_check_classes(&p->t, &how, err)) < 0)
         return rc;
-    leat_trained_say_classes(&p->t, p->o->section);
+    leat_trained_say_notes(&p->t, p->o->section);
     const leat_plan_info *info = leat_plan_get_info(p->t.plan);
     if (info->n_batches < 0)
         return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",

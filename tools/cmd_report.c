@@ -97,7 +97,7 @@ static int write_report(report *r, leat_error *err)
     char *const text = leat_page_write(&r->page, r->inputs, r->n, &size);
     if (!text)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (r->page.n_charts == 0)
+    if (r->page.n_charts == 0 && !(r->page.says_enough && r->o->output))
         rc = leat_fail(err, LEAT_E_DATA, "%s: no numbers in it that can be drawn",
                        r->inputs[0].name);
     if (rc == LEAT_OK && r->o->output)

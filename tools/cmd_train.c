@@ -204,6 +204,9 @@ static int open_trainer(struct train *t, leat_error *err)
 {
     const int64_t start_ns = leat_host_now_ns();
     int rc = leat_setup_device(t->config, t->o->device, &t->run.device, err);
+    if (rc == LEAT_OK && t->ranks.group && t->o->resume)
+        rc = leat_train_checkpoint_parts(t->config, t->o->resume,
+                                         leat_plan_get_info(t->run.plan)->batch_size, err);
     if ((rc = leat_ranks_agree(t->ranks.group, rc, NULL, err)) < 0 ||
         (rc = leat_trainer_open_ranks(t->config, t->run.plan, t->run.device, t->ranks.group,
                                       &t->run.trainer, err)) < 0)

@@ -36,8 +36,7 @@ static const char *output_of(const leat_call *call, const leat_option *row)
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (!strcmp(row->name, inputs[i]))
             return NULL;
-    if (strcmp(value, "FILE") != 0 && strcmp(row->name, "manifest") != 0 &&
-        (strcmp(value, "PATH") || strcmp(row->name, "output")))
+    if (strcmp(value, "FILE") != 0 && (strcmp(value, "PATH") || strcmp(row->name, "output")))
         return NULL;
     if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
         return NULL;

@@ -170,10 +170,8 @@ int leat_setup_check_eval(const leat_config *config, const leat_plan *eval, cons
                              "eval: mixup and cutmix mix each sample with another one, and an "
                              "evaluation judges samples: leave them out of the `eval` part");
     leat_setup_target(config, target);
-    if (!leat_plan_n_classes(eval, target) || !leat_plan_n_classes(plan, target))
-        return LEAT_OK;
-    for (int32_t i = 0;
-         rc == LEAT_OK && (name = leat_plan_class(eval, i)) && (trained = leat_plan_class(plan, i));
+    for (int32_t i = 0; rc == LEAT_OK && (name = leat_plan_tensor_class(eval, target, i)) &&
+                        (trained = leat_plan_tensor_class(plan, target, i));
          i++)
         rc = leat_setup_same_class("eval", i, name, trained, err);
     return rc;

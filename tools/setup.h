@@ -30,8 +30,8 @@ int leat_setup_same_class(const char *section, int64_t i, const char *name, cons
                           leat_error *err);
 /* The tensor with the classes of a config: train.target, or `label`. */
 void leat_setup_target(const leat_config *config, char target[LEAT_OPTION_STRING_MAX]);
-/* The same for all classes of the plan of `eval`, if both plans have those of the target. An error, too, if it mixes samples and the config has `train`.
- * eval: NULL: there is none. */
+/* The same for all classes of the plan of `eval` (NULL: there is none), if both plans have those of the target. An error,
+ * too, if it mixes samples and the config has `train`. */
 int leat_setup_check_eval(const leat_config *config, const leat_plan *eval, const leat_plan *plan,
                           leat_error *err);
 

@@ -36,8 +36,9 @@ typedef struct leat_checkpoint_found {
     int64_t best_batch;
     /* 1: the run that saved it kept best weights, by the same metric, of evaluations that measured the same. */
     int32_t kept_best;
-    /* 1: evaluations measure something else than in the saved run (the loss, train.views, .target, .input or
-     * .sample_weight), so that decisions begin anew, as if there had been no evaluation. */
+    /* 1: evaluations measure something else than in the saved run (the loss, train.views, .target, .input, .normalize or
+     * .sample_weight, or other content of `eval`: leat_plan_content()), so that decisions begin anew, as if there had been no
+     * evaluation. */
     int32_t anew;
 } leat_checkpoint_found;
 

@@ -62,8 +62,11 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 /* Name of the class with label i, from the labels file of a TFRecord set, the folders of images, or the feature `label` of a CSV
  * file, or its only one, with `classes`; NULL: unknown. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_class(const leat_plan *plan, int32_t i);
-/* n_classes if they are this tensor's: `label`, the only int64 one, a CSV file's `label` or else first with `classes`, or by key; else 0. */
+/* Number of classes of a tensor: `label`, the only int64 one, each of CSV with `classes`, those of a TFRecord set by key; 0: unknown. */
 LEAT_API int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor);
+/* Name of the class of this tensor with label i, also where only some of combined sources have names; NULL: unknown. Valid
+ * until the plan is closed. */
+LEAT_API const char *leat_plan_tensor_class(const leat_plan *plan, const char *tensor, int32_t i);
 /* When a file of the source was last written, moved or replaced, ns since 1970; asks the file system about each. 0: unknown, there are none, or one
  * is gone or was changed since the source opened it. */
 LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
@@ -71,6 +74,10 @@ LEAT_API int64_t leat_plan_changed_ns(const leat_plan *plan);
 LEAT_API uint64_t leat_plan_stamp(const leat_plan *plan);
 /* The same of at most 256 of the files, and of 16 KB of the content of each: tells one set from another. */
 LEAT_API uint64_t leat_plan_fingerprint(const leat_plan *plan);
+/* A digest of what decides the samples of a pass: the names (below the folder of all of them), sizes and numbers of records of
+ * files, the other options of the source and the pipeline, both as spelled. Copies of the files in another folder, and another size of
+ * the batches, do not change it, unless the size decides which samples come. */
+LEAT_API uint64_t leat_plan_content(const leat_plan *plan);
 /* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
  * no full stop; the 16th counts the rest if there are more; NULL past the end. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
@@ -146,7 +153,8 @@ LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
 /* `source: {NAME: options}`; either this or leat_builder_rows(), once. */
 LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
 /* Tensors in memory as the source. The list is copied, the data are not. Their names, shapes and values, as they are when
- * the plan is made, decide leat_plan_info.digest; of a tensor larger than 1 MiB the first 64 KiB of 64 rows. */
+ * the plan is made, decide leat_plan_info.digest; of a tensor larger than 1 MiB those of 64 rows, and of a
+ * row larger than 64 KiB 16 blocks of 4 KiB. */
 LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                                 int32_t n_rows);
 /* Appends one stage, `- NAME: options`. */

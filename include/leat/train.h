@@ -110,8 +110,9 @@ LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan 
  * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA; LEAT_E_NOMEM: those
  * outputs are more than can be used beside the model */
 LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);
-/* From now on checkpoints know the files of this plan (leat_plan_fingerprint()), so that leat_checkpoint_resume() tells others,
- * as "PART.files" in `changed`. Those of the plan that the trainer was opened for are known as "data".
+/* From now on checkpoints know the files of this plan (leat_plan_fingerprint()), so that leat_checkpoint_resume() tells others, as
+ * "PART.files" in `changed`. Those of the plan that the trainer was opened for are known as "data". Of "eval" they also know
+ * leat_plan_content(), as "eval.content": decisions begin anew where it is another one.
  * part     one word, such as "eval" for the plan of evaluations, on which decisions of the run depend
  * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_add_files(leat_trainer *trainer, const char *part, const leat_plan *plan,

@@ -193,7 +193,8 @@ class Loader:
     to        "torch", "numpy" or "jax": what the tensors of a batch are; None: objects with DLPack
     device    "cuda:0", …: batches are made in pinned memory, copied to this GPU while it computes, and tensors are there,
               in the order of your stream. Maps with `device: gpu` run on it. None or "cpu": host memory
-    set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command: text is YAML
+    set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command: text is YAML;
+              {"pipeline.cache-": None} takes an entry away, {"pipeline.batch+": "cache"} adds one before another
     section   "eval" or "whiten": the part of the config with `source` and `pipeline` of its own that is meant
     hold      batches that you may keep without a copy; those beyond are copied (stats()["n_copied"])
     rank, ranks    this process's part of the rows of every batch
@@ -211,7 +212,7 @@ class Loader:
             path, text = None, _yaml(config)
         else:
             path, text = _os.fsencode(config), None
-        pairs = [f"{key}={_setting(value)}" for key, value in (set or {}).items()]
+        pairs = [_assignment(key, value) for key, value in (set or {}).items()]
         pairs += [(f"{key}={_setting(value)}",) for key, value in _part(rank, ranks).items()]
         self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold, self._device)
         self._open()
@@ -260,7 +261,8 @@ class Loader:
 
     @property
     def plan(self):
-        """Counts, sizes and notes of the pipeline; tensors: (name, dtype, shape of a sample)."""
+        """Counts, sizes and notes of the pipeline; tensors: (name, dtype, shape of a sample); classes: names of those of the
+        source; tensor_classes: by tensor."""
         return dict(self._plan)
 
     def map(self, fn):
@@ -288,12 +290,17 @@ class Loader:
         self._apart(self._core.resume, tuple(state[key].__index__() for key in _STATE))
         self._kept = None
 
+    def set_epoch(self, epoch):
+        """The next loop is this epoch, counted from 0, or the rest of it after a state within it. A loop over all epochs
+        needs no call; one that begins at another epoch does, and some frameworks make it."""
+        self._apart(self._core.set_epoch, epoch)
+
     def stats(self):
         """What the loader did so far, in all its loops: counts, times, and its stages."""
         return self._core.stats()
 
     def errors(self):
-        """The first records that were masked or replaced (on_error)."""
+        """The first 64 records that were masked or replaced (on_error)."""
         return self._core.errors()
 
     def trace(self, path):
@@ -321,7 +328,7 @@ class Loader:
         self.__dict__.update(own)
         self._form = _converter(self._to, self._device)
         self._open()
-        self.load_state_dict(state)
+        Loader.load_state_dict(self, state)  # that of a subclass may want more
 
 
 def _yaml(value):
@@ -359,6 +366,11 @@ def _setting(value):
     return value if isinstance(value, str) and (value.strip() or not value) else _yaml(value)
 
 
+def _assignment(key, value):
+    """As --set has it: a path that ends in "-" has no value."""
+    return f"{key}" if value is None and f"{key}".endswith("-") else f"{key}={_setting(value)}"
+
+
 class Builder:
     """A pipeline, stage by stage. Its methods are the stages of a config, with tf.data's names: shuffle, repeat, take, skip,
     batch, map, prefetch, … As there, each gives a new pipeline, and the one before stays as it is, to branch from.
@@ -388,7 +400,8 @@ class Builder:
         return out
 
     def loader(self, to=None, *, device=None, hold=3, rank=None, ranks=None):
-        """Opens the loader; its words are those of leat.Loader. Arrays are not copied: do not change them while it lives."""
+        """Opens the loader; its words are those of leat.Loader. Do not change arrays while it lives: those that are not in
+        C order, aligned and in this machine's byte order are copied here, for this loader, and others are not."""
         if self._source:
             return Loader(self.config, to, device=device, hold=hold, rank=rank, ranks=ranks)
         engine = self._engine
@@ -396,7 +409,8 @@ class Builder:
             engine = _yaml({**self.config.get("engine", {}), **part})
         out = Loader.__new__(Loader)
         out._setup(to, device, hold)
-        out._recipe = (None, None, None, None, [], self._arrays, self._stages, self._seed, engine, hold, out._device)
+        arrays = [(name, array.dtype.name, array.shape[1:], _in_order(array)) for name, array in self._arrays]
+        out._recipe = (None, None, None, None, [], arrays, self._stages, self._seed, engine, hold, out._device)
         out._open()
         return out
 
@@ -443,6 +457,12 @@ for _name, _help, _options in _leat.kinds("source"):
     __all__.append(f"from_{_name}")
 
 
+def _in_order(array):
+    import numpy
+
+    return numpy.require(array, array.dtype.newbyteorder("="), ("C", "A"))
+
+
 def from_arrays(arrays, *, seed=0, engine=None):
     """A pipeline over NumPy arrays of equal length, by name: row i of each is record i.
 
@@ -460,7 +480,5 @@ def from_arrays(arrays, *, seed=0, engine=None):
             raise ConfigError(f"array {name!r} has no rows")
         if isinstance(array, numpy.ma.MaskedArray):
             raise ConfigError(f"array {name!r} is masked: give array.filled(VALUE), and the mask as an array of its own")
-        array = numpy.asarray(array)
-        array = numpy.require(array, array.dtype.newbyteorder("="), ("C", "A"))
-        rows.append((name, array.dtype.name, array.shape[1:], array))
+        rows.append((name, numpy.asarray(array)))
     return Builder(rows, seed, _text(engine), None)

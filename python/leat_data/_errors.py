@@ -32,7 +32,7 @@ class IoError(Error, OSError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """No memory is left, or the budget does not hold the job."""
+    """No memory is left, of the machine or of a device. A too small `engine.memory` is a ConfigError."""
 
 
 class ForkedError(Error):

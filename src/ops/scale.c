@@ -60,7 +60,7 @@ static int apply(const void *opts, const leat_draw *draw, const leat_view *in, c
 
 const leat_op leat_op_scale = {
     .name = "scale",
-    .help = "multiply by one number and add another; gives float32",
+    .help = "multiply by one number and add another, in float32, which integers become first",
     .options_size = sizeof(scale_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,

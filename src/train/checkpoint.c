@@ -384,7 +384,8 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     snprintf(out->path, sizeof out->path, "%s", path);
     if ((rc = compare(trainer, notes, n_micro, path, out, &parsed, err)) < 0 ||
         (rc = leat_param_file_open(&trainer->model, saved_values(trainer), values, err)) < 0 ||
-        (rc = take_all(file, path, values, err)) < 0)
+        (rc = take_all(file, path, values, err)) < 0 ||
+        (rc = leat_param_file_check_constants(&trainer->model, values, path, err)) < 0)
         return rc;
     if (notes[NOTE_classes] && !(classes = strdup(notes[NOTE_classes])))
         return leat_fail(err, LEAT_E_NOMEM, "no memory for the names of classes");

@@ -177,10 +177,13 @@ static line find(const char *text, line like)
     return l;
 }
 
+static const char content_of_eval[] = "eval.content ";
+
 /* Whether the absence of a line says nothing: an older leat wrote none, or fewer; or there are no files. */
 static bool may_lack(line l)
 {
-    return begins(l, of_layer) || begins(l, "data.files ") || begins(l, "eval.files ");
+    return begins(l, of_layer) || begins(l, "data.files ") || begins(l, "eval.files ") ||
+           begins(l, content_of_eval);
 }
 
 /* Adds "seed 2, was 1"; a line of length 0: "not set". Ends in "…" where there is no room. */
@@ -216,10 +219,20 @@ int leat_checkpoint_compare(const char *saved, const char *now, const char *path
     return LEAT_OK;
 }
 
+/* Whether a line is about what evaluations measure; of_loss: also about the loss alone. */
+static bool is_measure(line l, bool of_loss)
+{
+    static const char *const keys[] = { "train.loss ",   "train.sample_weight ", "train.views ",
+                                        "train.target ", "train.input ",         "train.normalize ",
+                                        content_of_eval };
+    bool is = false;
+    for (size_t i = of_loss ? 0 : 2; i < sizeof keys / sizeof *keys; i++)
+        is |= begins(l, keys[i]);
+    return is;
+}
+
 bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_loss)
 {
-    static const char *const keys[] = { "train.loss ", "train.sample_weight ", "train.views ",
-                                        "train.target ", "train.input " };
     const char *const texts[] = { saved, now };
     if (!strstr(saved, "\neval.")) /* it evaluated nothing */
         return false;
@@ -227,10 +240,8 @@ bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_
         const char *at = texts[k];
         line l;
         while ((l = next(&at)).length) {
-            bool measures = false;
-            for (size_t i = of_loss ? 0 : 2; i < sizeof keys / sizeof *keys; i++)
-                measures |= begins(l, keys[i]);
-            if (measures && !same(l, find(texts[!k], l)))
+            const line other = find(texts[!k], l);
+            if (is_measure(l, of_loss) && !same(l, other) && (other.length || !may_lack(l)))
                 return true;
         }
     }

@@ -32,9 +32,9 @@ char *leat_checkpoint_settings(const leat_node *train, const leat_node *eval);
  * to `changed`, with both values, as far as there is room. Returns LEAT_OK, LEAT_E_DATA with the first difference. */
 int leat_checkpoint_compare(const char *saved, const char *now, const char *path, char *changed,
                             size_t size, leat_error *err);
-/* Whether evaluations measure something else than those of the saved run: other views, targets or inputs; of_loss: also another
- * loss, or other weights of samples in it. What changed in `eval` is among the settings that are told: much of it, such as the
- * size of its batches, measures the same. */
+/* Whether evaluations measure something else than those of the saved run: other views, targets, inputs or normalize, or other
+ * content of the plan of `eval`; of_loss: also another loss, or other weights of samples in it. A checkpoint of an older leat
+ * has no content to compare. */
 bool leat_checkpoint_measures_other(const char *saved, const char *now, bool of_loss);
 /* Adds the first class that has another name, as "class[2] dog, was cat". Both as in weight_classes.h; NULL: not known. */
 void leat_checkpoint_compare_classes(const char *saved, const char *now, char *changed,

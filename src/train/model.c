@@ -42,7 +42,7 @@ double leat_model_flops(const leat_model *model)
         leat_layer_cost cost;
         leat_layer_cost_of(l, 1, &cost);
         flops += cost.forward.flops + cost.backward_weights.flops;
-        if (leat_model_passes_gradient(model, i))
+        if (leat_model_takes_backward_data(model, i))
             flops += cost.backward_data.flops;
     }
     return flops;

@@ -88,6 +88,15 @@ bool leat_model_passes_gradient(const leat_model *model, int32_t i)
     return false;
 }
 
+bool leat_model_takes_backward_data(const leat_model *model, int32_t i)
+{
+    const leat_model_layer *const l = &model->layers[i];
+    bool learns = false;
+    for (int32_t k = 0; k < l->n_params && l->params[0].shape.rank == 1; k++)
+        learns |= l->params[k].trained;
+    return learns || leat_model_passes_gradient(model, i);
+}
+
 void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param, char *text,
                            size_t size)
 {

@@ -62,6 +62,7 @@ typedef struct leat_param {
     bool
         frozen; /* kept as it is, by `train.frozen` or the layer's own `frozen`; then not trained */
     bool statistic; /* a running mean or variance; never trained */
+    bool constant;  /* the option that has it learned is off: always what `init` says, 0 or 1 */
 } leat_param;
 
 /* Arithmetic and memory traffic of one kernel. */
@@ -321,6 +322,9 @@ static inline bool leat_model_ends(const leat_model *model)
 }
 /* True if layer i must compute a gradient for the layers that it reads. */
 bool leat_model_passes_gradient(const leat_model *model, int32_t i);
+/* True if the backward pass of layer i takes what its cost calls `backward_data`: it passes a gradient on, or it learns by the
+ * same operation, as norms do. */
+bool leat_model_takes_backward_data(const leat_model *model, int32_t i);
 /* model_params.c: fills params, n_floats, n_trained_floats, n_parameters, n_frozen. */
 int leat_model_params(leat_model *model, leat_error *err);
 /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target or weight is impossible. Of the rows only

@@ -65,7 +65,7 @@ static int backward(const leat_model *model, leat_stream *stream, int64_t rows)
     for (int32_t i = model->end - 1; i >= model->first && rc == LEAT_OK; i--) {
         const leat_layer_cost cost = cost_of(model, i, rows);
         rc = launch(stream, cost.backward_weights);
-        if (rc == LEAT_OK && leat_model_passes_gradient(model, i))
+        if (rc == LEAT_OK && leat_model_takes_backward_data(model, i))
             rc = launch(stream, cost.backward_data);
     }
     return rc;

@@ -20,7 +20,7 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
                               .shape = l->out,
                               .forward_flops = cost.forward.flops,
                               .backward_flops = cost.backward_weights.flops };
-    if (leat_model_passes_gradient(model, i))
+    if (leat_model_takes_backward_data(model, i))
         out->backward_flops += cost.backward_data.flops;
     for (int32_t k = 0; k < l->n_params; k++)
         if (l->params[k].trained)

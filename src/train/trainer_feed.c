@@ -108,6 +108,12 @@ static int check_mixed(const leat_train_options *o, const leat_node *node, const
                               "train.sample_weight: mixup and cutmix mix pairs of samples, and a "
                               "mixed row would count with the weight of one of them only: leave "
                               "out one of the two");
+    if (target->mixed & ~input->mixed && !mixed_with(plan, target, target->mixed & ~input->mixed))
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "a map after batch mixes '%s', which the model learns, and not '%s', "
+                              "which it reads: write `map: {tensor: %s, ops: [{mixup: {label: "
+                              "%s}}]}` (or cutmix) to mix both",
+                              target->name, input->name, input->name, target->name);
     for (int i = 0; i < 2; i++) {
         const leat_tensor_info *const one = i ? target : input, *const other = i ? input : target;
         const leat_tensor_info *const third = mixed_with(plan, one, one->mixed & ~other->mixed);

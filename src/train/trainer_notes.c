@@ -135,6 +135,8 @@ void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const 
                         const leat_train_options *options, const leat_trainer_feed *feed)
 {
     note_input(trainer, feed->names[0]);
+    if (trainer->model.evaluates)
+        return;
     note_chosen(trainer, feed);
     note_one_class(trainer, options);
     note_average(trainer);

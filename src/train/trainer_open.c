@@ -401,11 +401,13 @@ int leat_trainer_add_files(leat_trainer *trainer, const char *part, const leat_p
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_add_files: trainer, part and plan must be given");
     const uint64_t files = leat_plan_fingerprint(plan);
-    char *with = NULL;
-    if (files == 0)
-        return LEAT_OK;
-    if (asprintf(&with, "%s%s.files %016llx\n", trainer->settings, part,
-                 (unsigned long long)files) < 0)
+    char line[64] = "", content[64] = "", *with = NULL;
+    if (files)
+        snprintf(line, sizeof line, ".files %016llx\n", (unsigned long long)files);
+    if (!strcmp(part, "eval"))
+        snprintf(content, sizeof content, "eval.content %016llx\n",
+                 (unsigned long long)leat_plan_content(plan));
+    if (asprintf(&with, "%s%s%s%s", trainer->settings, files ? part : "", line, content) < 0)
         return leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
     free(trainer->settings);
     trainer->settings = with;
@@ -431,7 +433,8 @@ static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_
     feed.n_classes = leat_plan_n_classes(plan, options.target.text);
     rc = open_feed(config, node, &options, &feed, device, out, err);
     if (rc == LEAT_OK && feed.n_classes > 0)
-        rc = leat_weight_classes_of(plan, feed.n_classes, &(*out)->class_names, err);
+        rc = leat_weight_classes_of(plan, options.target.text, feed.n_classes, &(*out)->class_names,
+                                    err);
     if (rc == LEAT_OK && device && !evaluates)
         rc = leat_trainer_add_files(*out, "data", plan, err);
     if (rc < 0)

@@ -37,7 +37,7 @@ static const leat_option train_table[] = {
                         "also measured at every evaluation, as means over classes and for each of "
                         "them: precision, recall, f1, auc"),
     LEAT_OPTION_NODE(leat_train_options, average, "",
-                     "averages of the weights over updates; default: none"),
+                     "averages of the weights over updates; default: no average"),
     LEAT_OPTION_NODE(leat_train_options, multipliers, "",
                      "factors of the learning rate of single parameters, by name or pattern, such "
                      "as {bias: 2, batch_norm.shift: 64, 'layer1.*': 0.1}"),
@@ -45,7 +45,7 @@ static const leat_option train_table[] = {
                         "parameters without weight decay, such as [bias, batch_norm.scale]"),
     LEAT_OPTION_NODE(leat_train_options, weights, "",
                      "file of weights that the run begins with, which may fit the model only in "
-                     "part; default: none"),
+                     "part; default: no file"),
     LEAT_OPTION_STRINGS(
         leat_train_options, frozen, "[]",
         "layers and parameters that stay as they are, by name or pattern, such as [conv1, "
@@ -56,11 +56,11 @@ static const leat_option train_table[] = {
         "nor sample_weight"),
     LEAT_OPTION_NODE(
         leat_train_options, normalize, "",
-        "mean and std of the input, which the device subtracts and divides by; default: none"),
+        "mean and std of the input, which the device subtracts and divides by; default: neither"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
     LEAT_OPTION_STRING(leat_train_options, sample_weight, "",
                        "tensor of one float32 per sample, 0 or more, that its loss is multiplied "
-                       "by; default: none"),
+                       "by; default: no weights"),
     LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                        "seed of initial weights and dropout; auto: the config's seed"),
     LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
@@ -125,9 +125,9 @@ static const leat_option cuda_table[] = {
     LEAT_OPTION_ENUM(leat_cuda_options, plans, "heuristic", plan_choices,
                      "how cuDNN's plan of each layer is chosen; measure: by timing the first few "
                      "that its heuristics name, so that results can differ between runs"),
-    LEAT_OPTION_STRING(
-        leat_cuda_options, plan_cache, "",
-        "folder that keeps cuDNN's plans for later runs, which then open sooner; default: none"),
+    LEAT_OPTION_STRING(leat_cuda_options, plan_cache, "",
+                       "folder that keeps cuDNN's plans for later runs, which then open sooner; "
+                       "default: no folder"),
     LEAT_OPTION_END
 };
 

@@ -88,6 +88,8 @@ static int whiten_from(leat_trainer *trainer, const leat_net_rows *rows, leat_lo
         rc = loader                 ? add_all(trainer, whiten, loader, err)
              : trainer->model.ranks ? add_in_turn(trainer, whiten, rows, err)
                                     : add_rows(trainer, whiten, rows, err);
+    if (rc == LEAT_OK && loader) /* of a first batch, the step tells which record it is */
+        rc = leat_whiten_check(whiten, err);
     if (rc == LEAT_OK)
         rc = leat_whiten_end(whiten, trainer->backend, trainer->net, err);
     trainer->whiten = rc < 0;

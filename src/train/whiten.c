@@ -129,9 +129,12 @@ static void decompose(const patches *p)
         for (int64_t i = 0; i < p->n; i++)
             for (int64_t j = i + 1; j < p->n; j++)
                 rotate(p, i, j);
+    /* Rounding makes some negative that are 0: those of gray images, say. */
+    for (int64_t i = 0; i < p->n; i++)
+        p->moments[i * p->n + i] = fmax(p->moments[i * p->n + i], 0);
 }
 
-/* The column of the largest eigenvalue that is not taken yet; takes it. */
+/* The column of the largest eigenvalue that is not taken yet, of which there is one; takes it. */
 static int64_t next_vector(const patches *p, double *value)
 {
     int64_t best = -1;
@@ -139,8 +142,6 @@ static int64_t next_vector(const patches *p, double *value)
         if (p->moments[i * p->n + i] >= 0 &&
             (best < 0 || p->moments[i * p->n + i] > p->moments[best * p->n + best]))
             best = i;
-    if (best < 0)
-        return -1;
     *value = p->moments[best * p->n + best];
     p->moments[best * p->n + best] = -1;
     return best;
@@ -162,8 +163,6 @@ static void fill_weights(const patches *p)
     for (int64_t f = 0; f < half; f++) {
         double value = 0;
         const int64_t column = next_vector(p, &value);
-        if (column < 0)
-            return; /* rounding made an eigenvalue negative: these filters stay as drawn */
         const double factor = sign_of(p, column) / sqrt(value + EPSILON);
         for (int64_t k = 0; k < p->n; k++) {
             const float w = (float)(p->vectors[k * p->n + column] * factor);
@@ -265,6 +264,18 @@ static bool fits(const patches *p)
         if (is_inside(w, i / w->out[1], i % w->out[1]))
             return true;
     return false;
+}
+
+int leat_whiten_check(const leat_whiten *whiten, leat_error *err)
+{
+    for (int32_t i = 0; i < whiten->n; i++)
+        for (int64_t k = 0; k < whiten->layers[i].n; k++)
+            if (!isfinite(whiten->layers[i].moments[k * whiten->layers[i].n + k]))
+                return leat_fail(
+                    err, LEAT_E_DATA,
+                    "init: whiten: an image of those that decide the weights (the part "
+                    "`whiten`) has a value that is not a finite number");
+    return LEAT_OK;
 }
 
 int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,

@@ -21,6 +21,8 @@ void leat_whiten_close(leat_whiten **whiten);
 int leat_whiten_take(leat_whiten *whiten, struct leat_ranks *ranks, int32_t from, int rc,
                      leat_error *err);
 void leat_whiten_add(leat_whiten *whiten, const leat_net_rows *rows);
+/* LEAT_E_DATA: an image that was added has a value that is not a finite number. */
+int leat_whiten_check(const leat_whiten *whiten, leat_error *err);
 /* Writes the weights of every such layer; without a patch they stay as drawn. Once.
  * Returns LEAT_OK, or what backend->read() and write() return. */
 int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,

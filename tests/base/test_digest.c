@@ -65,6 +65,52 @@ TEST(chains_have_an_order)
     assert_true(leat_digest_chain(0, 0) != 0);
 }
 
+/* Whether bytes of a large array that differ from those of a digest are noticed. */
+static bool notices(uint64_t digest, uint8_t *all, size_t row_bytes, size_t n, size_t at,
+                    size_t n_changed)
+{
+    for (size_t i = at; i < at + n_changed; i++)
+        all[i] ^= 1;
+    const bool differs = leat_digest_sample(all, row_bytes, n) != digest;
+    for (size_t i = at; i < at + n_changed; i++)
+        all[i] ^= 1;
+    return differs;
+}
+
+/* Of long rows blocks that are spread evenly: their first and last byte, and any fifteenth of them. */
+TEST(samples_have_all_parts_of_a_row)
+{
+    static const size_t sizes[] = { 64 << 10, (64 << 10) + 1, 270000 };
+    enum { N = 20 };
+    uint8_t *const all = calloc(N, 270000);
+    assert_non_null(all);
+    for (int s = 0; s < 3; s++) {
+        const size_t bytes = sizes[s], last = (N - 1) * bytes, part = s ? bytes / 15 : 1;
+        const uint64_t digest = leat_digest_sample(all, bytes, N);
+        for (size_t row = 0; row <= last; row += last) {
+            assert_true(notices(digest, all, bytes, N, row, 1));
+            assert_true(notices(digest, all, bytes, N, row + bytes - 1, 1));
+            for (size_t at = 0; at <= bytes - part; at += 1009)
+                assert_true(notices(digest, all, bytes, N, row + at, part));
+        }
+        assert_true(leat_digest_sample(all, bytes, N) == digest);
+    }
+    free(all);
+}
+
+/* Of twice as many rows as are in a sample, one of any two beside each other, and the last. */
+TEST(samples_have_rows_from_everywhere)
+{
+    enum { N = 127, BYTES = 10000 };
+    uint8_t *const all = calloc(N, BYTES);
+    assert_non_null(all);
+    const uint64_t digest = leat_digest_sample(all, BYTES, N);
+    assert_true(notices(digest, all, BYTES, N, N * BYTES - 1, 1));
+    for (size_t row = 0; row + 1 < N; row++)
+        assert_true(notices(digest, all, BYTES, N, row * BYTES, 2 * BYTES));
+    free(all);
+}
+
 /* Digests are printed, kept and compared across machines and versions. */
 TEST(digests_stay_what_they_are)
 {

@@ -10,6 +10,7 @@
 
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
+#include "fixtures/sanitized.h"
 
 #include "base/scratch.h"
 #include "bench/jpeg_reference.h"
@@ -18,8 +19,12 @@
 #define N_ROUNDS  400
 #define WATCHDOG  400 /* seconds */
 
-#define N_SMALL    100
-#define LARGE_PX   1000
+#define N_SMALL 100
+#ifdef SANITIZED
+#define LARGE_PX 1000 /* they are slow */
+#else
+#define LARGE_PX 1600
+#endif
 #define BOMB_PX    6000
 #define BOMB_BYTES ((int64_t)BOMB_PX * BOMB_PX * 3)
 

@@ -201,6 +201,11 @@ static const row rows[] = {
       "x.jpg, a, 1",
       { O } },
     { "l.csv",
+      "x.jpg,1,0.5\n",
+      "l.csv:1: the label '0.5' would be the name of a class, and several label columns have none: "
+      "they have whole numbers, such as 0 and 1, or numbers with label_type: float32",
+      { O, .labels = labels_21, .n_labels = 2 } },
+    { "l.csv",
       "x.jpg,0x10\n",
       "l.csv:1: the label '0x10' is no number",
       { O, .type = LEAT_LIST_FLOAT32 } },
@@ -220,6 +225,28 @@ static const row rows[] = {
       "takes all "
       "labels as names, float32 as numbers)",
       { O } },
+    { "l.csv", /* as pandas writes whole numbers between which one is missing */
+      "path,y\nx.jpg,0.0\ny.jpg,10.0\nz.jpg,2\n",
+      "l.csv:2: the label '0.0' is no whole number, and all labels are numbers: as names of "
+      "classes "
+      "they would be in byte order, 10.0 before 2.0; label_type: class (--label-type of leat "
+      "convert) takes them so, label_type: float32 takes them as numbers; numbers of classes are "
+      "written without a point",
+      { O } },
+    { "l.txt",
+      "1.5/a\n2/b\n",
+      "l.txt:1: the label '1.5' is no whole number, and all labels are numbers: as names of "
+      "classes "
+      "they would be in byte order, 10.0 before 2.0; label_type: class (--label-type of leat "
+      "convert) takes them so, label_type: float32 takes them as numbers; numbers of classes are "
+      "written without a point",
+      { PLAIN, .file = "", .class_from = "^([^/]*)/" } },
+    { "l.csv",
+      "x.jpg,0.0\ny.jpg,10.0\nz.jpg,2.0\n",
+      "x.jpg=0 y.jpg=1 z.jpg=2 | 0.0 10.0 2.0",
+      { O, .type = LEAT_LIST_CLASS } },
+    { "l.csv", "x.jpg,0.0\ny.jpg,10.0\n", "x.jpg=0 y.jpg=10", { O, .type = LEAT_LIST_FLOAT32 } },
+    { "l.csv", "x.jpg,1.5\ny.jpg,1.5b\n", "x.jpg=0 y.jpg=1 | 1.5 1.5b", { O } },
     { "l.csv", "x.jpg,\"a\nb\"\n", "l.csv:1: the class has a line break in its name", { O } },
     { "l.csv", "\r\n\n", "l.csv: lists no file", { O } },
 };

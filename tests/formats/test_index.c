@@ -243,6 +243,37 @@ TEST(damaged_data)
     assert_int_equal(leat_index_open(test_folder, 0, &index, &err), LEAT_FORMAT_IO);
 }
 
+/* Damage is looked at again: a copy that was put back has the size and, with cp -p, the time of the damaged file. */
+TEST(mended_data)
+{
+    leat_index index;
+    struct stat was;
+    size_t n_bytes;
+    write_data(200);
+    uint8_t *const sound = read_whole(data_path(), &n_bytes), *const bad = malloc(n_bytes);
+    assert_int_equal(stat(data_path(), &was), 0);
+    const struct timespec times[2] = { was.st_mtim, was.st_mtim };
+    for (int kind = 0; kind < 2; kind++) {
+        memcpy(bad, sound, n_bytes);
+        memset(bad + truth[70] + (kind ? 200 : 0), 0,
+               1000); /* within a record, or from a header on */
+        for (int is_mended = 0; is_mended < 2; is_mended++)
+            for (int again = 0; again < 2; again++) {
+                write_whole(data_path(), is_mended ? sound : bad, n_bytes);
+                assert_int_equal(utimensat(AT_FDCWD, data_path(), times, 0), 0);
+                assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_RESYNC, &index, NULL),
+                                 LEAT_FORMAT_OK);
+                assert_int_equal(index.built, !again);
+                assert_int_equal(index.n_lost > 0, !is_mended);
+                assert_true(!is_mended || index.n_records == 200);
+                leat_index_close(&index);
+            }
+        unlink(side_path());
+    }
+    free(sound);
+    free(bad);
+}
+
 TEST(side_name_is_taken)
 {
     leat_index index;

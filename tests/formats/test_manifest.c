@@ -163,6 +163,38 @@ TEST(memory_runs_out)
     leat_manifest_close(&m);
 }
 
+/* In byte order, what belongs to a name with it; if some names are absolute, all are. */
+TEST(sorted)
+{
+    static const char *const relative = "c/b a ../z c", *const mixed = "c /~/a b /!/a";
+    char text[1000], name[40], *real = realpath(in_folder("."), NULL), wanted[2][1000];
+    leat_format_error why;
+    snprintf(wanted[0], sizeof wanted[0], "../z 3 a 2 c 4 c/b 1 ");
+    snprintf(wanted[1], sizeof wanted[1], "/!/a 4 %s/b 3 %s/c 1 /~/a 2 ", real, real);
+    for (int i = 0; i < 2; i++) {
+        const char *at = i ? mixed : relative;
+        char got[1000] = "";
+        leat_manifest m;
+        strcpy(text, "{\"leat_manifest\": 1, \"shards\": [");
+        for (int k = 1, n = 0; sscanf(at, "%39s%n", name, &n) == 1; k++, at += n)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "%s{\"file\": \"%s\", \"bytes\": %d, \"records\": 0}", k > 1 ? ", " : "", name,
+                     k);
+        strcat(text, "]}");
+        assert_int_equal(leat_manifest_parse(text, strlen(text), "m", &m, &why), LEAT_FORMAT_OK);
+        for (long n = 0; failing_malloc_at(n), leat_manifest_sort(&m, file_path(), &why) < 0; n++)
+            assert_true(failing_malloc_hit() && n < 5);
+        failing_malloc_hit();
+        for (size_t k = 0; k < m.n_shards; k++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s %d ", m.shards[k].file,
+                     (int)m.shards[k].bytes);
+        assert_string_equal(got, wanted[i]);
+        assert_int_equal(leat_manifest_sort(&m, "/missing/m", &why), LEAT_FORMAT_OK);
+        leat_manifest_close(&m);
+    }
+    free(real);
+}
+
 TEST(names_and_paths)
 {
     static const char *const is[] = { "manifest.json", "a/manifest.json", "a-manifest.json",

@@ -250,9 +250,12 @@ TEST(loaders)
     assert_null(leat_plan_class(NULL, 0));
     assert_int_equal(leat_plan_n_classes(NULL, "label"), 0);
     assert_int_equal(leat_plan_n_classes(plan, NULL), 0);
+    assert_null(leat_plan_tensor_class(NULL, "label", 0));
+    assert_null(leat_plan_tensor_class(plan, NULL, 0));
     assert_int_equal(leat_plan_changed_ns(NULL), 0);
     assert_int_equal(leat_plan_stamp(NULL), 0);
     assert_int_equal(leat_plan_fingerprint(NULL), 0);
+    assert_int_equal(leat_plan_content(NULL), 0);
     REFUSED(leat_trainer_add_files(NULL, "eval", plan, &err));
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));

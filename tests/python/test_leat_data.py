@@ -218,6 +218,60 @@ class Delivery(unittest.TestCase):
             rest = [b.info["digest"] for b in resumed]
             self.assertEqual(rest, plain[at:at // N * N + N])
 
+    def test_arrays_are_read_when_a_loader_opens(self):
+        """Of whatever order and bytes."""
+        for make in (np.ascontiguousarray, np.asfortranarray, lambda x: x[::-1], lambda x: x.astype(">f4"),
+                     lambda x: np.repeat(x, 2, axis=1)[:, ::2]):
+            x = make(X.copy())
+            builder = leat.from_arrays({"x": x}).batch(ROWS)
+            for add in (0, 1):
+                x += add
+                self.assertEqual(next(iter(builder.loader("numpy")))["x"].tolist(), x.tolist())
+
+    def test_an_epoch_is_set(self):
+        """Wherever the loader stands: at the begin of an epoch, within one, after a state, after all of one."""
+        def digests(loader):
+            return [b.info["digest"] for b in loader]
+
+        plain = [digests(loader) for loader in [arrays()] for _ in range(4)]
+        rest = arrays()
+        take(rest, N + 2)
+        state = rest.state_dict()
+        for epoch in range(4):
+            for at, is_state in ((0, False), (1, False), (N - 1, False), (N, False), (N + 2, False), (N + 2, True)):
+                loader = arrays(threads=epoch % 3)
+                if is_state:
+                    loader.load_state_dict(state)
+                else:
+                    take(loader, at)
+                part = loader.map(lambda batch: batch) if epoch % 2 else loader
+                part.set_epoch(epoch)
+                saved = arrays()
+                saved.load_state_dict(part.state_dict())
+                wanted = plain[epoch][2:] if is_state and epoch == 1 else plain[epoch]
+                self.assertEqual(digests(saved), wanted, f"state of epoch {epoch} at {at}")
+                self.assertEqual(digests(part), wanted, f"epoch {epoch} at {at}")
+                if epoch < 3:
+                    self.assertEqual(digests(loader), plain[epoch + 1])
+        loader = arrays()
+        for wrong in (-1, 2**62 // N + 1, 2**62):
+            with self.assertRaisesRegex(leat.ConfigError, f"epoch {wrong}: epochs are 0 to {2**62 // N}"):
+                loader.set_epoch(wrong)
+        for wrong in (1.5, "1", None):
+            with self.assertRaises(TypeError):
+                loader.set_epoch(wrong)
+        endless = leat.from_arrays({"y": Y}).repeat(count="forever").batch(3).loader("numpy")
+        for b, batch in zip(range(2 * N), endless):
+            self.assertEqual(batch.number, b)
+        endless.set_epoch(0)
+        self.assertEqual(next(iter(endless)).number, 2 * N)
+        with self.assertRaisesRegex(leat.ConfigError, "no end"):
+            endless.set_epoch(1)
+        self.assertEqual(digests(loader), plain[0])
+        loader.close()
+        with self.assertRaises(ValueError):
+            loader.set_epoch(1)
+
     def test_a_state_of_other_arrays_is_refused(self):
         def loader(x, name="x"):
             return leat.from_arrays({name: x}).batch(BATCH).loader("numpy")
@@ -225,7 +279,12 @@ class Delivery(unittest.TestCase):
         big = np.zeros((1000, 700), np.float32)  # of which not all is compared
         last = big.copy()
         last[-1, 0] = 1
-        for x, others in ((X, (X + 1, X.view(np.int32), X.reshape(ROWS, 2, 2))), (big, (last, big + 1))):
+        pictures = np.zeros((20, 300, 300, 3), np.uint8)
+        changed = [pictures.copy() for _ in range(3)]
+        for at, other in zip((0, 100, 200), changed):
+            other[:, at:at + 100] = 1
+        for x, others in ((X, (X + 1, X.view(np.int32), X.reshape(ROWS, 2, 2))), (big, (last, big + 1)),
+                          (pictures, changed)):
             state = loader(x).state_dict()
             loader(x.copy()).load_state_dict(state)
             for other in others:
@@ -233,6 +292,22 @@ class Delivery(unittest.TestCase):
                     loader(other).load_state_dict(state)
             with self.assertRaisesRegex(leat.ConfigError, "another plan"):
                 loader(x, "y").load_state_dict(state)
+
+    def test_a_state_of_other_images_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            image = os.path.join(folder, "a", "1.png")
+            os.mkdir(os.path.dirname(image))
+
+            def loader(size):
+                with open(image, "wb") as file:
+                    file.write(one_pixel().ljust(size, b"\0"))
+                os.utime(image, (size, size))
+                return leat.from_images(folder).padded_batch(1).loader("numpy")
+
+            state = loader(0).state_dict()
+            loader(1).load_state_dict(state)
+            with self.assertRaisesRegex(leat.ConfigError, "another plan"):
+                loader(1000).load_state_dict(state)
 
     def test_a_state_of_another_pipeline_is_refused(self):
         state = arrays().state_dict()
@@ -260,6 +335,17 @@ class Delivery(unittest.TestCase):
             self.assertEqual(next(iter(loader))["y"].tolist(), [2])
         with self.assertRaisesRegex(TypeError, "names"):
             arrays().as_tuples()
+
+    def test_entries_are_taken_away_and_added(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bare = files(folder, pipeline=[{"batch": BATCH}])
+            loader = leat.Loader(files(folder), set={"pipeline.shuffle-": None, "pipeline.prefetch-": None})
+            for one in (loader, pickle.loads(pickle.dumps(loader))):
+                self.assertEqual([b.info["digest"] for b in one], [b.info["digest"] for b in leat.Loader(bare)])
+            loader.load_state_dict(leat.Loader(bare).state_dict())  # the same plan
+            self.assertEqual(len(leat.Loader(bare, set={"pipeline.batch+": {"take": BATCH}})), 1)
+            with self.assertRaisesRegex(leat.ConfigError, "--set pipeline.cache: pipeline has no 'cache'"):
+                leat.Loader(bare, set={"pipeline.cache-": None})
 
     def test_ranks_share_every_batch(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -354,6 +440,22 @@ class Delivery(unittest.TestCase):
                     f.write(one_pixel())
             loader = leat.from_images(folder).map(["decode_png", {"resize": [1, 1]}]).batch(2).loader()
             self.assertEqual(loader.plan["classes"], ["\\xfea", "\\xffa"])
+
+    def test_classes_of_two_tensors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.csv")
+            with open(path, "w") as f:
+                f.write("x,y,z\n1,cat,no\n2,dog,yes\n")
+            of = {"y": ["cat", "dog"], "z": ["no", "maybe", "yes"]}
+            features = {"x": {"columns": "x"}, **{name: {"columns": name, "classes": of[name]} for name in of}}
+            loader = leat.from_csv(path, features=features).batch(2).loader()
+            self.assertEqual((loader.plan["n_classes"], loader.plan["classes"]), (2, []))
+            self.assertEqual(loader.plan["tensor_classes"], of)
+            features["label"] = features.pop("z")
+            plan = leat.from_csv(files=path, features=features).batch(2).loader().plan
+            self.assertEqual(plan["classes"], of["z"])
+            self.assertEqual(plan["tensor_classes"], {"y": of["y"], "label": of["z"]})
+        self.assertEqual(arrays().plan["tensor_classes"], {})
 
     def test_texts_that_are_cut_or_of_any_bytes(self):
         """Names in notes, in messages of records and in paths of the config end wherever there is no more room."""
@@ -499,6 +601,10 @@ class Memory(unittest.TestCase):
             for batch in loader:
                 np.testing.assert_array_equal(batch.valid, [0, 0, 0])
             self.assertEqual(len(loader.errors()), 6)
+            many = leat.Loader(config, "numpy")
+            for _ in range(11):
+                list(many)
+            self.assertEqual((len(many.errors()), many.stats()["n_masked"]), (64, 66))
             start = loader.state_dict()
             for n in range(1, 3):  # loops that are left early; the second begins in another run
                 next(iter(loader))
@@ -691,10 +797,11 @@ class Errors(unittest.TestCase):
         """C's loops over numbers need it: such an array is copied."""
         odd = np.frombuffer(b"-" + X.tobytes(), X.dtype, offset=1).reshape(X.shape)
         self.assertFalse(odd.flags.aligned)
-        built = leat.from_arrays({"x": odd, "y": X})
-        self.assertEqual([row[3].flags.aligned for row in built._arrays], [True, True])
-        self.assertTrue(np.shares_memory(built._arrays[1][3], X))
-        np.testing.assert_array_equal(next(iter(built.batch(ROWS).loader("numpy")))["x"], X)
+        loader = leat.from_arrays({"x": odd, "y": X}).batch(ROWS).loader("numpy")
+        rows = [row[3] for row in loader._recipe[5]]
+        self.assertEqual([row.flags.aligned for row in rows], [True, True])
+        self.assertTrue(np.shares_memory(rows[1], X))
+        np.testing.assert_array_equal(next(iter(loader))["x"], X)
 
     def test_arrays_without_names(self):
         for wrong in ([X], (X, Y), X, None, {1: X}):
@@ -800,7 +907,14 @@ def rows_of_rank(args):
 
 
 class MyLoader(leat.Loader):
-    pass
+    """Whose states have a key of its own."""
+
+    def state_dict(self):
+        return {**super().state_dict(), "own": self.own}
+
+    def load_state_dict(self, state):
+        self.own = state["own"]
+        super().load_state_dict(state)
 
 
 class LockedLoader(leat.Loader):

@@ -172,6 +172,29 @@ TEST(warm_up_is_at_most_half)
     expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));
 }
 
+/* A hit of a cache file is no read of a record: the time of the few reads is not scaled to all hits. */
+TEST(hits_of_a_cache_file_are_no_reads)
+{
+    expect_success(shell("printf 'source: {images: images}\\npipeline: [{map: [decode_jpeg, "
+                         "{resize: 8}]}, {cache: c.cache}, {batch: 16}]\\n' >c.yaml"));
+    for (int threads = 0; threads < 3; threads++) {
+        expect_success(
+            shell("rm -f c.cache; $L bench c.yaml --epochs 1 -q >/dev/null && $L bench c.yaml "
+                  "--epochs 6 --warmup 0 -q --json --set engine.threads=%d",
+                  threads));
+        json_t *json = parse_out(), *stage;
+        size_t i;
+        json_array_foreach(json_object_get(json, "stages"), i, stage)
+        {
+            const char *const name = json_string_value(json_object_get(stage, "name"));
+            assert_int_equal(number(stage, "samples"), strcmp(name, "cache: hit") ? 0 : 6 * 240);
+        }
+        assert_true(number(json, "bytes_read") > 0);
+        json_decref(json);
+    }
+    expect_success(shell("rm c.yaml c.cache"));
+}
+
 TEST(a_resumed_bench_sees_the_same_batches)
 {
     make_pipeline();

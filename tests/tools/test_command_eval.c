@@ -206,6 +206,22 @@ TEST_WITH(what_is_in_no_batch_is_told, NULL, clean)
     json_decref(json);
 }
 
+/* As in training, where the part for evaluation alone lacks the op that scales pixels. */
+TEST_WITH(pixels_as_they_are_stored_are_told, NULL, clean)
+{
+    static const char *const commands[] = { "eval u.yaml", "predict u.yaml" };
+    train();
+    expect_success(shell("awk '/^eval/ {e = 1} e && /normalize/ {next} "
+                         "e {sub(/16]}},/, \"16]}}]}\")} {print}' x.yaml >u.yaml"));
+    for (size_t i = 0; i < 2; i++) {
+        expect_success(shell("$L %s --weights x.st", commands[i]));
+        expect_in(err, "note: 'image' reaches the model as uint8");
+    }
+    expect_success(shell("$L eval x.yaml --weights x.st"));
+    assert_string_equal(err, "");
+    expect_failure(shell("$L train u.yaml -q"), 1, "eval: the model's input is float32[16, 16, 3]");
+}
+
 TEST_WITH(names_are_those_of_a_csv_column, NULL, clean)
 {
     expect_success(
@@ -432,10 +448,12 @@ TEST_WITH(renamed_classes_are_refused, NULL, clean)
     expect_in(err, "other settings than in the saved run: train.epochs 2, was 1; "
                    "class[0] oval, was circle\n");
     expect_failure(shell("$L eval f.yaml --weights x.st"), 1, what);
-    expect_in(err, "or give the names of the model with --labels FILE");
+    expect_in(err, "or, if these are other words for the same classes, give the names of the model "
+                   "with --labels FILE");
     expect_failure(shell("$L eval f.yaml --section train --weights x.st"), 1, what);
     expect_failure(shell("$L predict f.yaml --weights x.st"), 1, what);
     expect_failure(shell("$L predict f.yaml --weights x.st b/a-ring/*"), 1, what);
+    expect_in(err, "or give the names of the model with --labels FILE");
     expect_success(shell("$L predict f.yaml --weights x.st --labels x-labels.txt "
                          "b/a-ring/*"));
     /* A new run may learn other classes: it says so where the last layer begins with the old ones. */
@@ -463,6 +481,50 @@ TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
                        1, "--labels few.txt has 9 names, but the model has 10 classes");
         expect_success(shell("$L %s --weights x.st --labels x-labels.txt", commands[i]));
     }
+}
+
+/* --labels names classes: it cannot give other labels to those of the data. */
+TEST_WITH(labels_have_the_classes_of_the_data, NULL, clean)
+{
+    static const char what[] = "eval: class 0 is 'crescent' in the source of 'eval', but 'circle' "
+                               "in --labels x-labels.txt, so the labels mean other classes";
+    static const char *const few[] = { "images: few", "images: few/list.csv",
+                                       "tfrecord: z-*.tfrecord" };
+    char set[64];
+    train();
+    expect_success(shell(
+        "rm -rf few && cp -r test-images few && rm -r few/circle && (cd few && ls */* | sed "
+        "'s:\\(.*\\)/.*:&,\\1:' >list.csv) && $L convert images few -o z && tac x-labels.txt "
+        ">back.txt && sed 's/^/a /' x-labels.txt >words.txt && awk 'NR == 5 {print last} NR != 5; "
+        "{last = $0}' x-labels.txt >twice.txt"));
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        snprintf(set, sizeof set, "--set 'eval.source={%s}'", few[i]);
+        expect_failure(shell("$L eval x.yaml --weights x.st --labels x-labels.txt %s", set), 1,
+                       what);
+        expect_success(shell("$L eval x.yaml --weights x.st --labels words.txt %s", set));
+        expect_in(err, "note: the source of 'eval' has 9 classes, and the model has 10");
+        expect_in(err, "--labels, which");
+    }
+    expect_failure(shell("$L eval x.yaml --weights x.st --labels back.txt"), 1,
+                   "eval: class 0 is 'circle' in the source of 'eval', but ");
+    expect_failure(shell("$L eval x.yaml --section train --weights x.st --labels back.txt"), 1,
+                   "eval: class 0 is 'circle' in the source of 'train', but ");
+    expect_success(shell("$L eval x.yaml --weights x.st --labels words.txt && "
+                         "test $(uniq -d twice.txt | wc -l) = 1 && "
+                         "$L eval x.yaml --weights x.st --labels twice.txt && "
+                         "cp twice.txt y-labels.txt && "
+                         "$L eval x.yaml --section eval --weights x.st --labels twice.txt"));
+    assert_string_equal(err, "");
+    expect_success(shell("$L predict x.yaml --weights x.st --labels back.txt few/ring/*"));
+    /* of a CSV column */
+    expect_success(shell(
+        "printf 'a,y\\n1,u\\n2,v\\n' >k.csv; printf 'u\\nv\\n' >uv.txt; printf 'v\\nu\\n' "
+        ">vu.txt; echo 'source: {csv: {files: k.csv, features: {x: {columns: [a]}, label: "
+        "{columns: y, classes: [u, v]}}}}\npipeline: [{batch: 2}]\ntrain: {input: x, model: "
+        "[{dense: 2}], loss: softmax_cross_entropy}' >k.yaml; $L train k.yaml -q --save k.st; "
+        "$L eval k.yaml --section train --weights k.st --labels uv.txt"));
+    expect_failure(shell("$L eval k.yaml --section train --weights k.st --labels vu.txt"), 1,
+                   "class 0 is 'u' in the source of 'train', but 'v' in --labels vu.txt");
 }
 
 /* Several outputs of binary_cross_entropy are as many yes or no. */
@@ -495,6 +557,37 @@ TEST_WITH(lists_of_classes_in_another_order_are_refused, NULL, clean)
         "{columns: y, classes: [cat, dog]}}}}, pipeline: [{batch: 2}]}}\" >k-${c%%,*}.yaml; done"));
     expect_success(shell("$L train k-cat.yaml"));
     expect_failure(shell("$L train k-dog.yaml"), 1, "eval: class 0 is 'cat' there, but 'dog'");
+}
+
+/* In whatever order the sources of a zip come, and whatever else has classes: those of the target are compared. */
+TEST_WITH(classes_of_a_zip_are_those_of_the_target, NULL, clean)
+{
+    static const char make[] =
+        "w='{csv: {files: k.csv, features: {x: a, w: {columns: w, classes: [sun, rain]}}}}'; "
+        "l() { echo \"{csv: {files: k.csv, features: {%s: {columns: y, classes: [$1]}}}}\"; }; "
+        "z() { if [ %d = 1 ]; then echo \"$(l \"$1\"), $w\"; else echo \"$w, $(l \"$1\")\"; fi; }; "
+        "for c in 'cat, dog' 'dog, cat'; do "
+        "echo \"{source: {zip: [$(z \"$c\")]}, pipeline: [{batch: 2}], train: {input: x, target: "
+        "%s, model: [{dense: 2}], loss: softmax_cross_entropy}, eval: {source: {zip: [$(z 'cat, "
+        "dog')]}, pipeline: [{batch: 2}]}}\" >k-${c%%%%,*}.yaml; done";
+    static const char *const targets[] = { "label", "y" };
+    expect_success(shell("printf 'a,y,w\\n1,cat,sun\\n2,dog,sun\\n3,cat,rain\\n' >k.csv"));
+    for (int i = 0; i < 4; i++) {
+        const char *const target = targets[i / 2];
+        expect_success(shell(make, target, i & 1, target));
+        expect_success(shell("$L train k-cat.yaml --epochs 1 -q --save k.st"));
+        expect_success(shell("$L eval k-cat.yaml --weights k.st --json -q"));
+        json_t *json = parse_out();
+        const json_t *const one = json_array_get(json_object_get(json, "classes"), 1);
+        assert_string_equal(json_string_value(json_object_get(one, "name")), "dog");
+        json_decref(json);
+        expect_failure(shell("$L train k-dog.yaml"), 1, "eval: class 0 is 'cat' there, but 'dog'");
+        expect_failure(shell("$L eval k-dog.yaml --section train --weights k.st"), 1,
+                       "class 0 is 'dog' here, but 'cat' in the data that the weights");
+    }
+    expect_failure(shell("sed -i 's/\\(eval:.*\\)sun, rain/\\1rain, sun/' "
+                         "k-cat.yaml; $L train k-cat.yaml --set train.target=w"),
+                   1, "eval: class 0 is 'rain' there, but 'sun'");
 }
 
 /* A folder whose classes are in the names of files has other folders. */

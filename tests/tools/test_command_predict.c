@@ -212,6 +212,50 @@ TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
                          "--weights n.st --onnx n.onnx"));
 }
 
+/* Whatever the source calls image and label, and whatever else it has: the outputs are those of the records. */
+TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
+{
+    static const struct {
+        const char *features, *decoded, *stage, *train;
+    } cases[] = {
+        { "image: image/encoded, cls: image/class/label", "", "batch: 16", "target: cls" },
+        { "photo: image/encoded, cls: image/class/label", "tensor: photo, ", "batch: 16",
+          "target: cls, input: photo" },
+        { "\"cls\": {key: image/class/label, shape: []}, photo: {key: image/encoded}",
+          "tensor: photo, ", "batch: 16", "target: cls" },
+        { "w: {key: w, type: int64, default: 1}, image: image/encoded, cls: image/class/label", "",
+          "map: {tensor: w, ops: [{cast: float32}]}, batch: 16", "target: cls, sample_weight: w" },
+        { "image: image/encoded, cls: image/class/label", "",
+          "map: {tensor: cls, ops: [{one_hot: 10}]}, batch: 16", "target: cls" },
+        { "image: image/encoded, label: {key: no, type: int64, shape: [2], default: 1}", "",
+          "batch: 16", "loss: binary_cross_entropy" },
+        { "image: image/encoded, y: {key: no, type: float, shape: [3], default: 1}", "",
+          "batch: 16", "target: y, loss: mean_squared_error" },
+        { "image: image/encoded, label: {key: no, type: float, shape: [5], default: 0.2}", "",
+          "batch: 16", "epochs: 1" },
+    };
+    static const int units[] = { 10, 10, 10, 10, 10, 2, 3, 5 };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char part[600];
+        snprintf(part, sizeof part,
+                 "{source: {tfrecord: {files: y-*.tfrecord, features: {%s}}}, pipeline: [map: "
+                 "{%sops: [decode_jpeg, {center_crop: {size: [16, 16]}}, cast]}, %s]",
+                 cases[i].features, cases[i].decoded, cases[i].stage);
+        expect_success(
+            shell("echo '%s, eval: %s}, train: {model: [flatten, dense: %d], %s%s}}' "
+                  ">z.yaml && $L train z.yaml -q --save x.st",
+                  part, part, units[i], cases[i].train,
+                  strstr(cases[i].train, "loss") ? "" : ", loss: softmax_cross_entropy"));
+        expect_success(
+            shell("$L predict z.yaml --weights x.st --json records.json && $L predict "
+                  "z.yaml --weights x.st test-images/*/* --json images.json && for f in "
+                  "records images; do tr -d '\\n ' <$f.json | sed 's/{\"file\"/\\n&/g' | "
+                  "grep -o '\"guesses\".*\\]' | sort >$f.txt; done; cmp records.txt "
+                  "images.txt && test $(wc -l <images.txt) = 60"));
+    }
+}
+
 /* A list with several labels a file has a value for each, of which an image that is named has none. */
 TEST_WITH(named_images_need_no_labels, NULL, clean)
 {

@@ -80,6 +80,28 @@ TEST(auto_goes_on_with_the_parts_of_the_run)
     expect_success(shell("cmp one.st x.st; rm -rf c"));
 }
 
+/* Ranks that cannot share what `auto` would give; a damaged checkpoint does not count. */
+TEST(ranks_share_the_parts_of_the_run)
+{
+    static const char run[] = "timeout 60 $L train x.yaml -q --set 'train.model=[flatten, "
+                              "dense: 10]' --set train.optimizer=adam --set pipeline.batch.size=32";
+    static const char *const from[] = { "--resume", "--resume=c",
+                                        "--resume=c/step-000000005.safetensors" };
+    make_pipeline();
+    expect_success(shell("%s --save one.st --set train.micro_batches=4", run));
+    expect_failure(shell("%s --ranks 2", run), 1, "2 ranks cannot share the 1 parts");
+    for (int i = 0; i < 3; i++) {
+        expect_success(shell("%s --steps 5 --checkpoint c --set train.micro_batches=4", run));
+        expect_success(shell("echo cut >c/step-000000006.safetensors"));
+        expect_failure(shell("%s --ranks 3 --checkpoint c %s", run, from[i]), 1,
+                       "3 ranks cannot share the 4 parts");
+        expect_success(shell("%s rm c/step-000000006.safetensors", i < 2 ? "true" : ""));
+        expect_success(shell("%s --ranks 2 --checkpoint c %s --save x.st", run, from[i]));
+        assert_null(strstr(err, "micro_batches"));
+        expect_success(shell("cmp one.st x.st; rm -rf c"));
+    }
+}
+
 /* Whichever rank reads it. */
 TEST(a_damaged_record_ends_all_with_its_name)
 {

@@ -40,6 +40,26 @@ TEST(colours_of_stages_have_a_key)
     expect_success(shell("grep -o '<th[^>]*>on a CPU' x.html"));
 }
 
+/* Of a short run, no sample may have been timed, and the threads may have made all batches before the measurement. */
+TEST(a_run_without_times_of_stages)
+{
+    static const char *const stages[] = {
+        "[{\"name\": \"read\", \"samples\": 64, \"us_per_sample\": null, \"cpu_s\": null}]",
+        "[{\"name\": \"read\", \"samples\": 0, \"us_per_sample\": 0, \"cpu_s\": null}]",
+    };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        expect_success(shell("echo '{\"leat\": \"0.1.0\", \"command\": \"bench\", \"threads\": 2, "
+                             "\"samples_per_s\": 1234, \"stages\": %s}' >x.json && "
+                             "$L report x.json -o x.html && grep -A99 '<body' x.html",
+                             stages[i]));
+        expect_in(out, "too short to time a sample");
+        expect_in(out, "makes 1,234 samples/s");
+        assert_null(strstr(out, "Most expensive"));
+        expect_failure(shell("$L report x.json --svg new"), 1, "no numbers in it");
+    }
+    expect_success(shell("rm x.json x.html"));
+}
+
 TEST(figures_as_json)
 {
     expect_success(

@@ -124,7 +124,7 @@ TEST(names_of_a_source_are_kept)
               "label: {columns: kind, classes: ['; echo \"source: {concat: [${c}cat, "
               "dog]}}}}, ${c}dog, cat]}}}}]}\" >xw.yaml && $L convert config xw.yaml -o xw "
               "-q"),
-        1, "class 0 is 'dog' in source 2 (csv:");
+        1, "class 0 of 'label' is 'dog' in source 2 (csv:");
     /* Reading the set would take them for those of `label`; of the only number they are kept. */
     expect_success(
         shell("printf 'a,kind,y\n1.5,cat,0\n2,dog,1\n' >x4.csv; c='kind: {columns: kind, "
@@ -149,7 +149,7 @@ TEST(names_of_a_source_are_kept)
     /* The same label of two sets with other names. */
     expect_failure(shell("sed 's/cat, dog/dog, cat/2' x.yaml >x2.yaml && "
                          "$L convert config x2.yaml -o xf -q"),
-                   1, "class 0 is 'dog' in source 2 (csv:");
+                   1, "class 0 of 'label' is 'dog' in source 2 (csv:");
 }
 
 TEST(a_file_is_read_once)
@@ -246,6 +246,50 @@ TEST(a_manifest_lists_a_file_once)
                          "./x/n-manifest.json"),
                    2, "--manifest and --json name the same file");
     assert_int_equal(count_files("x/n-*"), 0);
+}
+
+/* Also of files of which some are below the manifest's folder, whose names are relative there, and others are not. */
+TEST(a_manifest_keeps_the_order)
+{
+    static const char *const reads[] = { "x/*/*.tfrecord", "x/b/all-manifest.json",
+                                         "$PWD/x/b/all-manifest.json", "x/b/again-manifest.json",
+                                         "x/all-manifest.json" };
+    expect_success(
+        shell("mkdir -p x/a x/b x/c && $L convert images set -o x/out --shards 3 -q && "
+              "rm x/out-labels.txt && mv x/out-00000-of-00003.tfrecord x/a/t.tfrecord && "
+              "mv x/out-00001-of-00003.tfrecord x/b/t.tfrecord && "
+              "mv x/out-00002-of-00003.tfrecord x/c/t.tfrecord && "
+              "for m in x/b/all x/all; do "
+              "$L index 'x/*/*.tfrecord' --manifest $m-manifest.json || exit; done && "
+              "$L index x/[cb]/t.tfrecord x/a/t.tfrecord --manifest "
+              "x/b/again-manifest.json"));
+    assert_string_equal(err, "");
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        expect_success(
+            shell("f=\"%s\"; printf 'source: {tfrecord: {files: \"%%s\", features: "
+                  "{image/class/label: {}}}}\npipeline: [{batch: 5}]\n' \"$f\" > x.yaml && "
+                  "$L bench x.yaml --digest -q | grep '^epoch 0' > x%zu.txt && "
+                  "$L inspect \"$f\" --record 20 | tail -n +2 >> x%zu.txt && "
+                  "$L convert tfrecord \"$f\" -o x/one --shards 1 -q && "
+                  "sha256sum < x/one-00000-of-00001.tfrecord >> x%zu.txt && "
+                  "cmp x0.txt x%zu.txt",
+                  reads[i], i, i, i, i));
+    }
+    expect_success(shell("$L index x/b/t.tfrecord --manifest x/b/one-manifest.json -q && "
+                         "$L index x/[ac]/t.tfrecord --manifest x/c/two-manifest.json -q && "
+                         "sed -i 's|files: [^,]*,|files: [x/b/one-manifest.json, "
+                         "x/c/two-manifest.json],|' x.yaml && "
+                         "$L bench x.yaml --digest -q | grep '^epoch 0' > x6.txt && "
+                         "head -n1 x0.txt | cmp - x6.txt"));
+    expect_success(shell("ln -s c x/0 && cd x && "
+                         "$L index '[0ab]/t.tfrecord' --manifest links-manifest.json"));
+    expect_in(err, "note: links-manifest.json lists real paths");
+    expect_success(
+        shell("cd x/b && $L index t.tfrecord ../a/t.tfrecord --manifest dots-manifest.json"));
+    assert_string_equal(err, "");
+    expect_success(
+        shell("cd x/b && $L index t.tfrecord ../c/t.tfrecord --manifest dots-manifest.json"));
+    expect_in(err, "note: dots-manifest.json lists real paths");
 }
 
 /* As the source does: a file that was cut between two records, or is of another set, is not read as if it were whole. */

@@ -359,6 +359,16 @@ TEST(a_summary_adds_up)
                          number(json, "activations_bytes") + number(json, "workspace_bytes"));
     assert_int_equal(number(json, "states_bytes"), 2 * number(json, "weights_bytes"));
     json_decref(json);
+    for (int k = 0; k < 3; k++) { /* a norm in front learns by what would pass its gradient on */
+        expect_success(shell(
+            "$L train x.yaml --summary --json --set 'train.model=[%s, flatten, dense: 10]' %s",
+            k == 1 ? "layer_norm" : "batch_norm",
+            k == 2 ? "--set 'train.frozen=[0.batch_norm]'" : ""));
+        json = parse_out();
+        layer = json_array_get(json_object_get(json, "layers"), 0);
+        assert_true(real(layer, "backward_flops") == (k < 2 ? 11.0 * 16 * 16 * 3 : 0));
+        json_decref(json);
+    }
     expect_success(shell("$L train x.yaml --summary --set train.model=resnet18 "
                          "--set 'train.model={resnet18: {classes: 10}}'"));
     expect_in(out, "layer4.1.conv2           2 x 2 x 512           2,359,296");

@@ -631,6 +631,66 @@ TEST(a_part_is_lost_before_finish_goes_on)
     expect_set("new");
 }
 
+#define SHARD        ".x.part-2-of-3/x-00007-of-00009.tfrecord"
+#define NAMED        "x-00003-of-00009.tfrecord" /* of part 1, when `finish` is killed */
+#define CHANGE(file) "printf '\\377' | dd bs=1 seek=40 conv=notrunc of=" file " 2>/dev/null"
+
+/* Nothing more gets its name until that part is run again. */
+static void expect_damage(const char *damage, const char *says, int part, bool is_killed)
+{
+    char again[32];
+    snprintf(again, sizeof again, "with --part %d/3", part);
+    expect_success(shell("%s", damage));
+    for (int i = 0; i < 2; i++) {
+        expect_failure(shell(FINISH), 1, says);
+        expect_in(err, again);
+        if (is_killed)
+            expect_success(shell("[ $(ls .x.part/old | wc -l) = %d ]", N_SHARDS + 2));
+        else
+            expect_set("old");
+    }
+    assert_int_equal(run_part(part, 0), 0);
+    expect_success(shell(FINISH));
+    expect_set("new");
+}
+
+/* By a copy that was stopped, a full disk, a wrong copy; before `finish`, and before it goes on after a kill. */
+TEST(a_shard_is_damaged)
+{
+    static const struct {
+        const char *damage, *says;
+    } cases[] = {
+        { "truncate -s 0 " SHARD, SHARD ": 0 bytes, but the manifest says " },
+        { "truncate -s $(($(od -An -tu8 -N8 " SHARD ") + 16)) " SHARD, /* after a record */
+          " bytes, but the manifest says " },
+        { CHANGE(SHARD), SHARD ": its bytes are other ones than those of the manifest" },
+        { "cp saved/.x.part-1-of-3/x-00006-* " SHARD, SHARD ": " },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_old_set();
+        expect_success(shell("cp -rp saved/.x.part* ."));
+        expect_damage(cases[i].damage, cases[i].says, 2, false);
+        assert_int_not_equal(kill_finish(20), 0);
+        expect_damage(cases[i].damage, cases[i].says, 2, true);
+    }
+    assert_int_not_equal(kill_finish(20), 0);
+    expect_success(shell("test -e " NAMED));
+    expect_damage(CHANGE(NAMED), NAMED ": its bytes are other ones", 1, true);
+}
+
+/* While the shards are read, which may take long, a signal stops it. */
+TEST(finish_is_stopped_by_a_signal)
+{
+    put_old_set();
+    expect_success(shell("cp -rp saved/.x.part* ."));
+    expect_failure(shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+                         " LEAT_FAULT_CALLS=' flock ' LEAT_FAULT_AT=2 LEAT_FAULT_SIGNAL=2 " FINISH),
+                   130, "stopped by a signal; all parts are left as they are");
+    expect_set("old");
+    expect_success(shell(FINISH));
+    expect_new_set();
+}
+
 static int make_sets(void **state)
 {
     if (command_make_folder(state) < 0)

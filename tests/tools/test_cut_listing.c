@@ -162,6 +162,12 @@ TEST(a_failed_look_is_no_missing_file)
     disturb("LEAT_FAULT_PATH=x-labels.txt $L convert tfrecord 'x-*-of-*.tfrecord' -o xb -q",
             "access", 0, EIO);
     expect_success(shell("cmp x-labels.txt xb-labels.txt"));
+    /* Nor is an evaluation that does not need them. */
+    expect_success(shell("$L train x.yaml --steps 1 -q --save x.st"));
+    assert_int_equal(
+        disturb("LEAT_FAULT_PATH=x-labels.txt $L eval x.yaml --weights x.st -q", "stat", 0, EIO),
+        0);
+    expect_in(err, "note: names of classes are not known: x-labels.txt: Input/output error");
 }
 
 TEST_FIXTURE(NULL, clean_all)

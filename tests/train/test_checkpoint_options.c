@@ -107,3 +107,33 @@ TEST(an_option_that_a_checkpoint_lacks_is_not_told)
     free(before);
     free(now);
 }
+
+/* Evaluations measure something else; a content that an older leat has not saved is not compared. */
+TEST(what_evaluations_measure_is_compared)
+{
+    static const struct {
+        const char *key;
+        bool loss, metrics;
+    } keys[] = { { "train.loss", true, false },   { "train.sample_weight", true, false },
+                 { "train.views", true, true },   { "train.target", true, true },
+                 { "train.input", true, true },   { "train.normalize", true, true },
+                 { "eval.content", true, true },  { "eval.files", false, false },
+                 { "eval.source", false, false }, { "eval.pipeline", false, false },
+                 { "train.clip", false, false } };
+    static const char without[] = "seed 1\neval.source y\n";
+    char texts[2][80];
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const bool is_content = !strcmp(keys[i].key, "eval.content");
+        for (int k = 0; k < 2; k++)
+            snprintf(texts[k], sizeof texts[k], "seed 1\neval.engine 1\n%s %d\n", keys[i].key, k);
+        for (int k = 0; k < 2; k++) {
+            const bool other = k ? keys[i].loss : keys[i].metrics;
+            assert_int_equal(leat_checkpoint_measures_other(texts[0], texts[1], k), other);
+            assert_false(leat_checkpoint_measures_other(texts[0], texts[0], k));
+            assert_int_equal(leat_checkpoint_measures_other(without, texts[0], k),
+                             other && !is_content);
+            assert_int_equal(leat_checkpoint_measures_other(texts[0], without, k),
+                             other && !is_content);
+        }
+    }
+}

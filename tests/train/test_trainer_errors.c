@@ -77,6 +77,9 @@ static const bad_config bad_configs[] = {
       "33 × 33 does not fit into an image of 32 × 32" },
     { "train: {model: [max_pool: [1, 2, 3], flatten, dense: 10]" LOSS, "test.yaml:1:17",
       "one number or [height, width]" },
+    { "train: {model: [conv2d: {filters: 2, kernel: 2, dilation: 3, padding: 4}, flatten, dense: "
+      "10]" LOSS,
+      "test.yaml:1:17", "padding 4 is not smaller than its window, which reaches over 4 pixels" },
     { "train: {model: [conv2d: {filters: 2, padding: some}, flatten, dense: 10]" LOSS,
       "test.yaml:1:47", "padding" },
     { "train: {model: [conv2d: {filters: 10}]" LOSS, "test.yaml:1:47",
@@ -176,7 +179,7 @@ TEST(inputs_and_targets_of_wrong_type_are_refused)
     fixture_close(&f);
 }
 
-/* Samples and targets are mixed together, or neither, unless `label: none` says that only one is. */
+/* Samples and targets are mixed together, or neither, unless `label: none` says that only samples are. */
 TEST(what_is_mixed_is_what_the_model_reads)
 {
     enum { N = 8 };
@@ -196,7 +199,11 @@ TEST(what_is_mixed_is_what_the_model_reads)
           "a map after batch mixes 'label' and 'image', but the model reads 'x' and learns "
           "'label': write `map: {tensor: x, ops: [{mixup: {label: label}}]}`" },
         { "input: x, target: y, ", "{tensor: y, ops: [mixup]}", "mixes 'y' and 'label'" },
-        { "input: x, target: y, ", "{tensor: y, ops: [mixup: {label: none}]}", NULL },
+        { "input: x, target: y, ", "{tensor: y, ops: [mixup: {label: none}]}",
+          "a map after batch mixes 'y', which the model learns, and not 'x', which it reads: write "
+          "`map: {tensor: x, ops: [{mixup: {label: y}}]}`" },
+        { "", "{tensor: label, ops: [mixup: {label: none}]}", "mixes 'label', which the model" },
+        { "input: x, target: y, ", "{tensor: label, ops: [mixup: {label: none}]}", NULL },
     };
     const leat_shape image = leat_shape_make(LEAT_F32, 3, (int64_t[]){ 4, 4, 1 });
     const leat_shape weights = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });

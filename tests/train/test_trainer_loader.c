@@ -1,103 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trainer behind a loader: on the CPU it learns from rows and evaluates them, on the simulated
- * device its times are what the device's arithmetic says. */
-#include "fixtures/train_fixture.h"
+ * test_trainer_loader.c: the trainer behind a loader learns from rows and evaluates them. */
+#include "fixtures/trained_rows.h"
 
 #include <math.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/clock.h"
-#include "device/device_sim.h"
-
-enum { ROWS = 250, WIDTH = 8, BATCH = 32 };
-
-static float xs[ROWS * WIDTH];
-static int64_t ys[ROWS];
-
-/* The label is the largest of the first three values. */
-static void draw_rows(void)
-{
-    leat_rng rng = leat_rng_make(5, 0, 0, 0);
-    for (int64_t i = 0; i < ROWS; i++) {
-        float *x = &xs[i * WIDTH];
-        for (int k = 0; k < WIDTH; k++)
-            x[k] = leat_rng_range(&rng, -1, 1);
-        ys[i] = x[0] > x[1] ? (x[0] > x[2] ? 0 : 2) : (x[1] > x[2] ? 1 : 2);
-    }
-}
-
-typedef struct pipeline {
-    leat_plan *plan;
-    fixture f;
-} pipeline;
-
-static leat_plan *plan_of_rank(int prefetch, bool shuffle, int rank, int ranks)
-{
-    leat_builder *builder = leat_builder_open();
-    char text[64];
-    snprintf(text, sizeof text, "{rank: %d, ranks: %d}", rank, ranks);
-    leat_builder_engine(builder, text);
-    const leat_rows rows[] = {
-        { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
-        { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
-    };
-    draw_rows();
-    leat_builder_rows(builder, ROWS, rows, 2);
-    if (shuffle)
-        leat_builder_stage(builder, "shuffle", NULL);
-    leat_builder_stage(builder, "batch", "{size: 32, drop_remainder: false}");
-    snprintf(text, sizeof text, "{batches: %d}", prefetch);
-    leat_builder_stage(builder, "prefetch", text);
-    return plan_of_builder(builder);
-}
-
-static leat_plan *make_plan(int prefetch, bool shuffle)
-{
-    return plan_of_rank(prefetch, shuffle, 0, 1);
-}
-
-static void pipeline_open(pipeline *p, const char *train, int prefetch)
-{
-    memset(p, 0, sizeof *p);
-    p->plan = make_plan(prefetch, true);
-    if (leat_config_parse(train, "test.yaml", &p->f.config, &p->f.err) < 0 ||
-        leat_trainer_open_device(p->f.config, &p->f.device, &p->f.err) < 0 ||
-        leat_trainer_open(p->f.config, p->plan, p->f.device, &p->f.trainer, &p->f.err) < 0)
-        fail_msg("%s", p->f.err.message);
-}
-
-static void pipeline_close(pipeline *p)
-{
-    fixture_close(&p->f);
-    leat_plan_close(&p->plan);
-}
-
-static leat_loader *loader_of(pipeline *p, int64_t epochs)
-{
-    leat_loader *loader;
-    const leat_loader_options options = { .device = p->f.device, .epochs = epochs };
-    if (leat_loader_open(p->plan, &options, &loader, &p->f.err) < 0)
-        fail_msg("%s", p->f.err.message);
-    return loader;
-}
-
-/* All batches of a loader; returns how many. */
-static size_t train_all(pipeline *p, leat_loader *loader, size_t most)
-{
-    leat_batch *batch;
-    size_t n = 0;
-    int rc = LEAT_OK;
-    while (n < most && (rc = leat_loader_next(loader, &batch, &p->f.err)) == LEAT_OK) {
-        if (leat_trainer_step(p->f.trainer, batch, &p->f.err) < 0)
-            fail_msg("%s", p->f.err.message);
-        n++;
-    }
-    if (rc != LEAT_OK && rc != LEAT_E_END)
-        fail_msg("%s", p->f.err.message);
-    return n;
-}
 
 static const char on_cpu[] = "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: "
                              "softmax_cross_entropy, optimizer: {adam: {learning_rate: 0.02}}}";
@@ -122,7 +30,7 @@ TEST(a_batch_of_another_plan_is_refused)
           "the batch has 33 rows, the trainer was opened for batches of 32" },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        pipeline p;
+        trained_rows p;
         leat_batch *batch;
         leat_metrics metrics;
         leat_loader *loader;
@@ -132,7 +40,7 @@ TEST(a_batch_of_another_plan_is_refused)
             { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ others[i].width }), wide },
             { "label", leat_shape_make(others[i].type, 0, NULL), ys },
         };
-        pipeline_open(&p, on_cpu, 2);
+        trained_rows_open(&p, on_cpu, 2);
         memset(ys, 0, sizeof ys);
         leat_builder_rows(builder, 64, rows, 2);
         snprintf(text, sizeof text, "{size: %d}", others[i].size);
@@ -148,22 +56,22 @@ TEST(a_batch_of_another_plan_is_refused)
             assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), 0);
         leat_loader_close(&loader);
         leat_plan_close(&other);
-        pipeline_close(&p);
+        trained_rows_close(&p);
     }
 }
 
 /* An evaluation that is stopped has the batches before, and does not disturb training. */
 TEST(an_evaluation_can_be_stopped)
 {
-    pipeline p;
+    trained_rows p;
     leat_metrics metrics;
     leat_batch *batch;
     int left = 3;
-    pipeline_open(&p, on_cpu, 2);
-    leat_loader *loader = loader_of(&p, 1);
-    assert_int_equal(train_all(&p, loader, 2), 2);
+    trained_rows_open(&p, on_cpu, 2);
+    leat_loader *loader = trained_rows_loader(&p, 1);
+    assert_int_equal(trained_rows_train(&p, loader, 2), 2);
     leat_loader_close(&loader);
-    loader = loader_of(&p, 1);
+    loader = trained_rows_loader(&p, 1);
     assert_int_equal(
         leat_trainer_evaluate_until(p.f.trainer, loader, at_zero, &left, &metrics, &p.f.err),
         LEAT_E_CANCELED);
@@ -180,25 +88,25 @@ TEST(an_evaluation_can_be_stopped)
     leat_loader_close(&loader);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
     assert_int_equal(metrics.samples, 2 * BATCH);
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }
 
 /* Its loss would be that of the rows of one rank. */
 TEST(a_share_of_each_batch_is_not_evaluated)
 {
-    pipeline p;
+    trained_rows p;
     leat_metrics metrics;
-    pipeline_open(&p, on_cpu, 2);
+    trained_rows_open(&p, on_cpu, 2);
     leat_plan_close(&p.plan);
-    p.plan = plan_of_rank(2, false, 0, 2);
-    leat_loader *loader = loader_of(&p, 1);
+    p.plan = trained_rows_plan_of_rank(2, false, 0, 2);
+    leat_loader *loader = trained_rows_loader(&p, 1);
     assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err),
                      LEAT_E_ARGUMENT);
     assert_non_null(strstr(p.f.err.message, "16 of 32 rows"));
     assert_int_equal(leat_trainer_check(p.f.trainer, p.plan, &p.f.err), LEAT_E_CONFIG);
     assert_non_null(strstr(p.f.err.message, "rank 0 of 2: write `engine: {}` in its part"));
     leat_loader_close(&loader); /* its batch was released */
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }
 
 /* Where one rank gets no batch, the others give theirs back. Returns whether this one did. */
@@ -206,8 +114,8 @@ static bool evaluation_holds_nothing(leat_ranks *ranks, int rank)
 {
     leat_batch *batch = NULL;
     leat_metrics metrics;
-    pipeline p = { .plan = plan_of_rank(0, false, rank, 2) };
-    leat_plan *whole = make_plan(0, false);
+    trained_rows p = { .plan = trained_rows_plan_of_rank(0, false, rank, 2) };
+    leat_plan *whole = trained_rows_plan(0, false);
     leat_loader *loader = NULL;
     bool good = leat_ranks_join(ranks, rank, &p.f.err) == LEAT_OK &&
                 leat_config_parse("train: {micro_batches: 2, model: [dense: 3], loss: "
@@ -226,7 +134,7 @@ static bool evaluation_holds_nothing(leat_ranks *ranks, int rank)
     leat_batch_release(batch);
     leat_loader_close(&loader);
     leat_plan_close(&whole);
-    pipeline_close(&p);
+    trained_rows_close(&p);
     leat_ranks_close(&ranks);
     return good;
 }
@@ -234,7 +142,7 @@ static bool evaluation_holds_nothing(leat_ranks *ranks, int rank)
 /* So that samples/s are those of the run. */
 TEST(times_count_the_rows_of_all_ranks)
 {
-    pipeline p = { .plan = plan_of_rank(2, false, 0, 2) };
+    trained_rows p = { .plan = trained_rows_plan_of_rank(2, false, 0, 2) };
     leat_ranks *ranks;
     leat_step_times times;
     assert_int_equal(leat_ranks_open_simulated(2, &ranks, &p.f.err), LEAT_OK);
@@ -245,8 +153,8 @@ TEST(times_count_the_rows_of_all_ranks)
     assert_int_equal(leat_trainer_open_device(p.f.config, &p.f.device, &p.f.err), LEAT_OK);
     if (leat_trainer_open_ranks(p.f.config, p.plan, p.f.device, ranks, &p.f.trainer, &p.f.err) < 0)
         fail_msg("%s", p.f.err.message);
-    leat_loader *loader = loader_of(&p, 1);
-    assert_int_equal(train_all(&p, loader, 1), 1);
+    leat_loader *loader = trained_rows_loader(&p, 1);
+    assert_int_equal(trained_rows_train(&p, loader, 1), 1);
     assert_int_equal(leat_trainer_times(p.f.trainer, &times, 1), 1);
     assert_int_equal(times.rows, BATCH);
     leat_loader_close(&loader);
@@ -272,15 +180,15 @@ TEST(an_evaluation_that_fails_elsewhere_holds_no_batch)
 
 TEST(learns_from_a_loader)
 {
-    pipeline p;
+    trained_rows p;
     leat_metrics metrics, evaluation;
     static leat_step_times times[1000];
-    pipeline_open(&p, on_cpu, 2);
-    leat_loader *loader = loader_of(&p, 30);
-    const size_t n = train_all(&p, loader, SIZE_MAX);
+    trained_rows_open(&p, on_cpu, 2);
+    leat_loader *loader = trained_rows_loader(&p, 30);
+    const size_t n = trained_rows_train(&p, loader, SIZE_MAX);
     leat_loader_close(&loader);
     assert_int_equal(n, 30 * 8); /* 7 full batches and one of 26 rows */
-    loader = loader_of(&p, 1);
+    loader = trained_rows_loader(&p, 1);
     assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &evaluation, &p.f.err), LEAT_OK);
     leat_loader_close(&loader);
     assert_int_equal(evaluation.samples, ROWS);
@@ -308,7 +216,7 @@ TEST(learns_from_a_loader)
         if (i)
             assert_true(t->compute_start_ns >= times[i - 1].compute_end_ns);
     }
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }
 
 /* The step alone: one batch, which is given back behind the last step. */
@@ -319,11 +227,11 @@ TEST(a_batch_can_be_stepped_on_again)
         "train: {device: sim, sync_every: 2, model: [dense: 3], loss: softmax_cross_entropy}"
     };
     for (size_t i = 0; i < sizeof trains / sizeof *trains; i++) {
-        pipeline p;
+        trained_rows p;
         leat_batch *batch;
         static leat_step_times times[200];
-        pipeline_open(&p, trains[i], 2);
-        leat_loader *loader = loader_of(&p, 1);
+        trained_rows_open(&p, trains[i], 2);
+        leat_loader *loader = trained_rows_loader(&p, 1);
         for (int64_t n = 0; n < 3; n++) { /* none, one, more than may be in flight */
             static const int64_t steps[] = { 0, 1, 100 };
             assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
@@ -334,18 +242,18 @@ TEST(a_batch_can_be_stepped_on_again)
         assert_int_equal(leat_meter_account(times, 1, 100, &meter), LEAT_OK);
         assert_true(meter.input_wait == 0 && meter.exposed_copy == 0 && meter.busy > 0);
         assert_int_equal(times[99].rows, BATCH);
-        assert_int_equal(train_all(&p, loader, SIZE_MAX), 8 - 3); /* nothing is held */
+        assert_int_equal(trained_rows_train(&p, loader, SIZE_MAX), 8 - 3); /* nothing is held */
         leat_loader_close(&loader);
-        pipeline_close(&p);
+        trained_rows_close(&p);
     }
 }
 
 /* Mean loss of n steps on the first batch. */
-static double repeated_loss(pipeline *p, int64_t n)
+static double repeated_loss(trained_rows *p, int64_t n)
 {
     leat_batch *batch;
     leat_metrics metrics;
-    leat_loader *loader = loader_of(p, 1);
+    leat_loader *loader = trained_rows_loader(p, 1);
     assert_int_equal(leat_loader_next(loader, &batch, &p->f.err), LEAT_OK);
     if (leat_trainer_repeat(p->f.trainer, batch, n, &p->f.err) < 0)
         fail_msg("%s", p->f.err.message);
@@ -362,20 +270,20 @@ TEST(repeated_steps_change_no_weight)
         "adamw: {learning_rate: 1e6", "lars: {learning_rate: 1e6", "muon: {learning_rate: 1e6"
     };
     for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
-        pipeline p;
+        trained_rows p;
         char train[200];
         snprintf(train, sizeof train,
                  "train: {model: [dense: 16, relu, dense: 3], loss: softmax_cross_entropy, "
                  "optimizer: {%s, weight_decay: 0.1}}}",
                  optimizers[i]);
-        pipeline_open(&p, train, 2);
+        trained_rows_open(&p, train, 2);
         const double loss = repeated_loss(&p, 1);
         assert_true(fabs(repeated_loss(&p, 50) - loss) < 1e-9 * loss);
-        leat_loader *loader = loader_of(&p, 1);
-        assert_int_equal(train_all(&p, loader, 1), 1);
+        leat_loader *loader = trained_rows_loader(&p, 1);
+        assert_int_equal(trained_rows_train(&p, loader, 1), 1);
         leat_loader_close(&loader);
         assert_true(fabs(repeated_loss(&p, 1) - loss) > 1e-3 * loss);
-        pipeline_close(&p);
+        trained_rows_close(&p);
     }
 }
 
@@ -392,7 +300,7 @@ TEST(tensors_are_found_by_name)
           "train.target: the pipeline gives no tensor 'class'; it gives: features, label" },
         { "train: {target: features, model: [dense: 3], loss: softmax_cross_entropy}", "float32" },
     };
-    leat_plan *plan = make_plan(0, false);
+    leat_plan *plan = trained_rows_plan(0, false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f = { 0 };
         assert_int_equal(leat_config_parse(cases[i].train, "t", &f.config, NULL), LEAT_OK);
@@ -428,7 +336,7 @@ TEST(channels_first_are_refused)
         { "image", leat_shape_make(LEAT_F32, 3, (int64_t[]){ 2, 2, 2 }), xs },
         { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
     };
-    draw_rows();
+    trained_rows_draw();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_builder *builder = leat_builder_open();
         char text[200];
@@ -454,7 +362,7 @@ static leat_plan *plan_of_floats(const char *const names[3])
 {
     leat_builder *const builder = leat_builder_open();
     leat_rows rows[3];
-    draw_rows();
+    trained_rows_draw();
     for (int i = 0; i < 3; i++)
         rows[i] = (leat_rows){ names[i], leat_shape_make(LEAT_F32, 0, NULL), xs };
     leat_builder_rows(builder, ROWS, rows, 3);
@@ -495,10 +403,10 @@ TEST(a_plan_of_evaluation_has_the_same_names)
 
 TEST(a_wrong_label_gives_the_batch_back)
 {
-    pipeline p;
+    trained_rows p;
     leat_batch *batch;
-    pipeline_open(&p, on_cpu, 0);
-    leat_loader *loader = loader_of(&p, 1);
+    trained_rows_open(&p, on_cpu, 0);
+    leat_loader *loader = trained_rows_loader(&p, 1);
     ys[17] = 9;
     int rc = LEAT_OK;
     for (int i = 0; i < 8 && rc == LEAT_OK; i++) {
@@ -512,19 +420,19 @@ TEST(a_wrong_label_gives_the_batch_back)
     if (rc == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_close(&loader);
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }
 
 /* The CPU would read a batch of which the copy may not have come. */
 TEST(a_batch_on_another_device_is_refused)
 {
-    pipeline p;
+    trained_rows p;
     leat_device *sim;
     leat_loader *loader;
     leat_batch *batch;
     leat_metrics metrics;
     float out[BATCH * 3];
-    pipeline_open(&p, on_cpu, 2);
+    trained_rows_open(&p, on_cpu, 2);
     assert_int_equal(leat_device_open("sim", &sim, &p.f.err), LEAT_OK);
     const leat_loader_options options = { .device = sim };
     assert_int_equal(leat_loader_open(p.plan, &options, &loader, &p.f.err), LEAT_OK);
@@ -539,16 +447,16 @@ TEST(a_batch_on_another_device_is_refused)
     leat_batch_release(batch);
     leat_loader_close(&loader);
     leat_device_close(&sim);
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }
 
 /* Whatever is asked for, and whatever is in the batch. */
 TEST(a_trainer_of_evaluation_makes_no_step)
 {
-    pipeline p;
+    trained_rows p;
     leat_batch *batch;
     leat_metrics metrics;
-    pipeline_open(&p, on_cpu, 0);
+    trained_rows_open(&p, on_cpu, 0);
     leat_trainer_close(&p.f.trainer);
     assert_int_equal(
         leat_trainer_open_evaluation(p.f.config, NULL, p.f.device, &p.f.trainer, &p.f.err),
@@ -557,11 +465,11 @@ TEST(a_trainer_of_evaluation_makes_no_step)
     assert_int_equal(
         leat_trainer_open_evaluation(p.f.config, p.plan, p.f.device, &p.f.trainer, &p.f.err),
         LEAT_OK);
-    leat_loader *loader = loader_of(&p, 1);
+    leat_loader *loader = trained_rows_loader(&p, 1);
     assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), LEAT_OK);
     assert_int_equal(metrics.samples, ROWS);
     leat_loader_close(&loader);
-    loader = loader_of(&p, 1);
+    loader = trained_rows_loader(&p, 1);
     for (int i = 0; i < ROWS; i++)
         ys[i] = 9; /* no class */
     for (int64_t n = -1; n < 3; n++) {
@@ -572,134 +480,5 @@ TEST(a_trainer_of_evaluation_makes_no_step)
         assert_non_null(strstr(p.f.err.message, "opened for evaluation"));
     }
     leat_loader_close(&loader); /* all batches were released */
-    pipeline_close(&p);
-}
-
-/* --- on the simulated device ----------------------------------------------------------------- */
-
-/* Slow enough that the host is always ahead: kernels of 1 ms. */
-static const char on_sim[] = "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s "
-                             "model: [dense: 16, relu, dense: 3], loss: softmax_cross_entropy}";
-
-enum { KERNELS = 3 + 1 + 4 + 2 }; /* forward, loss, backward (no data gradient first), update */
-
-TEST(times_on_sim_follow_the_arithmetic)
-{
-    pipeline p;
-    char text[512];
-    leat_step_times t[64];
-    leat_metrics metrics;
-    snprintf(text, sizeof text, on_sim, "");
-    pipeline_open(&p, text, 2);
-    assert_int_equal(leat_trainer_get_info(p.f.trainer)->simulated, 1);
-    leat_loader *loader = loader_of(&p, 2);
-    const size_t n = train_all(&p, loader, SIZE_MAX);
-    assert_int_equal(n, 16);
-    assert_int_equal(leat_trainer_times(p.f.trainer, t, 64), n);
-    leat_loader_close(&loader);
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(t[i].busy_ns, KERNELS * 1000000);
-        assert_int_equal(t[i].launches, KERNELS);
-        assert_int_equal(t[i].kernels, KERNELS);
-        assert_int_equal(t[i].launch_ns, KERNELS * 1000);
-        assert_in_range(t[i].copied_bytes, BATCH * (WIDTH * 4 + 8), 4096);
-        assert_true(t[i].compute_end_ns - t[i].compute_start_ns >= t[i].busy_ns);
-        assert_true(t[i].copy_end_ns > t[i].copy_start_ns && t[i].copy_start_ns >= t[i].ready_ns);
-        assert_true(t[i].compute_start_ns >= t[i].copy_end_ns);
-        assert_true(!i || t[i].compute_start_ns >= t[i - 1].compute_end_ns);
-        assert_int_equal(t[i].rows, i % 8 == 7 ? ROWS % BATCH : BATCH);
-    }
-    assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
-    assert_int_equal(metrics.samples, 2 * ROWS);
-    assert_true(isnan(metrics.loss) && isnan(metrics.accuracy));
-    pipeline_close(&p);
-}
-
-/* With prefetch the device never waits for the host; the last steps are still to come when the host
- * has enqueued them, unless it has to sync: then they never are. A host that got no core may be late, but not each time. */
-TEST(the_host_runs_ahead_unless_told_to_sync)
-{
-    enum { TRIES = 50 };
-    bool is_ahead = false;
-    for (int i = 0; i < TRIES && !is_ahead; i++) {
-        const bool sync = i == 0;
-        pipeline p;
-        char text[512];
-        leat_step_times t[8];
-        snprintf(text, sizeof text, on_sim, sync ? "sync_every: 1," : "");
-        pipeline_open(&p, text, 4);
-        leat_loader *loader = loader_of(&p, 1);
-        assert_int_equal(train_all(&p, loader, 4), 4);
-        const int64_t enqueued_ns = leat_clock_ns();
-        assert_int_equal(leat_trainer_times(p.f.trainer, t, 8), 4);
-        is_ahead = t[3].compute_end_ns > enqueued_ns;
-        assert_true(!sync || !is_ahead);
-        leat_loader_close(&loader);
-        pipeline_close(&p);
-    }
-    assert_true(is_ahead);
-}
-
-TEST(sim_evaluates_and_has_no_weights)
-{
-    static const char path[] = BUILD_DIR "/test_trainer_loader.safetensors";
-    pipeline p;
-    char text[512];
-    leat_metrics metrics;
-    leat_step_times t[8];
-    snprintf(text, sizeof text, on_sim, "");
-    pipeline_open(&p, text, 1);
-    leat_loader *loader = loader_of(&p, 1);
-    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), LEAT_OK);
-    assert_int_equal(metrics.samples, ROWS);
-    assert_true(isnan(metrics.loss));
-    assert_int_equal(leat_trainer_times(p.f.trainer, t, 8), 0);
-    leat_loader_close(&loader);
-    assert_int_equal(leat_trainer_save(p.f.trainer, path, &p.f.err), LEAT_E_UNSUPPORTED);
-    assert_non_null(strstr(p.f.err.message, "simulated"));
-    assert_int_not_equal(access(path, F_OK), 0);
-    pipeline_close(&p);
-}
-
-/* It is copied once. */
-TEST(a_batch_on_sim_can_be_stepped_on_again)
-{
-    leat_step_times t[3];
-    leat_batch *batch;
-    pipeline p;
-    char text[512];
-    snprintf(text, sizeof text, on_sim, "");
-    pipeline_open(&p, text, 2);
-    leat_loader *loader = loader_of(&p, 1);
-    assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
-    assert_int_equal(leat_trainer_repeat(p.f.trainer, batch, 3, &p.f.err), LEAT_OK);
-    assert_int_equal(leat_trainer_times(p.f.trainer, t, 3), 3);
-    assert_true(t[0].copied_bytes > 0 && t[1].copied_bytes == 0 && t[2].copied_bytes == 0);
-    assert_true(t[0].launches == KERNELS && t[2].launches == KERNELS);
-    leat_loader_close(&loader);
-    pipeline_close(&p);
-}
-
-/* More steps than the host may be ahead, and batches that stay in host memory. */
-TEST(many_steps_on_sim_without_a_copy)
-{
-    static leat_step_times t[400];
-    pipeline p;
-    char text[512];
-    snprintf(text, sizeof text, on_sim, "");
-    char *slow = strstr(text, "kernel_min_ns: 1000000");
-    memcpy(slow, "kernel_min_ns: 100    ", strlen("kernel_min_ns: 100    "));
-    pipeline_open(&p, text, 2);
-    leat_loader *loader;
-    const leat_loader_options in_host = { .epochs = 40 };
-    assert_int_equal(leat_loader_open(p.plan, &in_host, &loader, &p.f.err), LEAT_OK);
-    assert_int_equal(train_all(&p, loader, SIZE_MAX), 320);
-    leat_loader_close(&loader);
-    assert_int_equal(leat_trainer_times(p.f.trainer, t, 400), 320);
-    for (int i = 0; i < 320; i++) {
-        assert_true(t[i].copy_start_ns == 0 && t[i].copy_end_ns == 0);
-        assert_true(t[i].busy_ns > 0 &&
-                    t[i].busy_ns <= t[i].compute_end_ns - t[i].compute_start_ns);
-    }
-    pipeline_close(&p);
+    trained_rows_close(&p);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "leat/checkpoint.h"
 #include "train/weights/param_file.h"
 
 static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
@@ -119,6 +120,71 @@ TEST(refuses_other_weights)
 }
 
 /* Their digest is over `writer` alone. */
+static const char normed[] = "train: {model: [dense: 4, batch_norm: {%s}, dense: 3], loss: "
+                             "softmax_cross_entropy, average: {ema: 0.9}%s%s}";
+
+/* A checkpoint of a run of the same model whose batch_norm has these options. */
+static void write_normed(const char *norm, int n_steps, const leat_trainer_feed *feed)
+{
+    const leat_loader_state at = { .next_batch = n_steps };
+    char text[512];
+    fixture f;
+    snprintf(text, sizeof text, normed, norm, "", "");
+    fixture_must_open(&f, text, feed);
+    float *const x = random_floats(1, 4 * 6);
+    int64_t *const y = random_labels(1, 4, 3);
+    for (int i = 0; i < n_steps; i++)
+        fixture_step(&f, feed, x, y, 4, true);
+    assert_int_equal(leat_checkpoint_write(f.trainer, &at, weights_path, &f.err), LEAT_OK);
+    free(x);
+    free(y);
+    fixture_close(&f);
+}
+
+static int load_normed(fixture *f, const char *norm, int way, const leat_trainer_feed *feed)
+{
+    leat_checkpoint_found found;
+    char text[512];
+    snprintf(text, sizeof text, normed, norm, way == 1 ? ", weights: " : "",
+             way == 1 ? weights_path : "");
+    fixture_must_open(f, text, feed);
+    return way == 0   ? leat_trainer_restore(f->trainer, weights_path, &f->err)
+           : way == 1 ? leat_trainer_load(f->trainer, &f->err)
+                      : leat_checkpoint_resume(f->trainer, weights_path, &found, &f->err);
+}
+
+/* Scale and shift that are not learned are constants: a file with others is of another model. */
+TEST(other_values_of_constants_are_refused)
+{
+    static const struct {
+        const char *norm, *of_file, *said; /* "": taken */
+        int n_steps;
+    } all[] = {
+        { "scale: false", "", ": the scale of layer '1.batch_norm' has a value of ", 3 },
+        { "scale: false", "", "and name '1.batch_norm.scale' in train.frozen to keep", 3 },
+        { "shift: false", "", "(`shift: false`): write `shift: true` in that layer", 3 },
+        { "scale: false, scale_initial: 0", "", "has a value of 1 there, but is 0 in all", 0 },
+        { "scale: false, shift: false", "", "", 0 },
+        { "scale: false, shift: false", "scale: false, shift: false", "", 3 },
+        { "scale: false, scale_initial: 0", "scale: false, scale_initial: 0", "", 3 },
+        { "scale_initial: 0", "", "", 3 },
+    };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        write_normed(all[i].of_file, all[i].n_steps, &feed);
+        for (int way = 0; way < 3; way++) {
+            fixture f;
+            const int rc = load_normed(&f, all[i].norm, way, &feed);
+            assert_int_equal(rc, *all[i].said ? LEAT_E_DATA : LEAT_OK);
+            if (rc < 0 &&
+                (!strstr(f.err.message, all[i].said) || !strstr(f.err.message, weights_path)))
+                fail_msg("%s", f.err.message);
+            fixture_close(&f);
+        }
+    }
+    unlink(weights_path);
+}
+
 TEST(weights_without_the_number_of_batches_are_read)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);

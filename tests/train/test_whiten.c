@@ -120,6 +120,53 @@ TEST(the_filters_whiten_the_images)
     leat_plan_close(&other);
 }
 
+/* Images of which some directions have no variance: gray, and all of one color. The filters are directions at right angles all the
+ * same, and those of no variance are divided by sqrt(5e-4). */
+TEST(directions_without_variance)
+{
+    static float kept[RECORDS * VALUES];
+    memcpy(kept, images, sizeof kept);
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < RECORDS * VALUES; i++)
+            images[i] = kind ? 0.7f : kept[i / CHANNELS * CHANNELS];
+        leat_plan *plan = open_plan("8", 1);
+        fixture f;
+        open_trainer(&f, plan, "cpu");
+        assert_int_equal(whiten(&f, plan), LEAT_OK);
+        float *const w = read_param(f.trainer, 0, 0);
+        int n_without = 0;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j <= i; j++) {
+                double sum = 0;
+                for (int a = 0; a < N; a++)
+                    sum += (double)w[a * FILTERS + i] * (double)w[a * FILTERS + j];
+                n_without += i == j && fabs(sum - 1 / 5e-4) < 1;
+                assert_true(i == j ? sum < 1 / 5e-4 + 1 : fabs(sum) < 0.05);
+                assert_true(w[j * FILTERS + i] == -w[j * FILTERS + N + i]);
+            }
+        assert_int_equal(n_without, kind ? N - 1 : N - 4);
+        free(w);
+        fixture_close(&f);
+        leat_plan_close(&plan);
+    }
+    memcpy(images, kept, sizeof kept);
+}
+
+TEST(an_image_that_is_not_finite_is_refused)
+{
+    const float kept = images[7];
+    images[7] = NAN;
+    leat_plan *plan = open_plan("8", 1);
+    fixture f;
+    open_trainer(&f, plan, "cpu");
+    assert_int_equal(whiten(&f, plan), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "(the part `whiten`) has a value that is not a finite"));
+    assert_int_equal(leat_trainer_whitens(f.trainer), 1);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+    images[7] = kept;
+}
+
 TEST(the_batch_size_does_not_matter)
 {
     static const char *const sizes[] = { "60", "1", "7", "59" };

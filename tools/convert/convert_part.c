@@ -12,6 +12,7 @@
 #include "files.h"
 #include "formats/shard_set.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 static const char about_format[] =
     "leat-part 2: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
@@ -192,21 +193,109 @@ static bool read_about(const char *prefix, int32_t number, int32_t of, bool or_n
     return good;
 }
 
-/* Whether a part of these is complete, some shards maybe with their names. */
+/* Puts what the manifest of a part lists to the places of its shards. */
+static int take_manifest(const char *folder, leat_manifest_shard *shards, int32_t first,
+                         int32_t n_shards, int32_t of, leat_manifest *list, leat_error *err)
+{
+    leat_format_error why;
+    char *const path = leat_files_text("%s/" MANIFEST, folder);
+    int rc = path ? LEAT_OK : leat_files_no_memory(err);
+    if (path && access(path, F_OK) < 0 && errno == ENOENT)
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s is missing, as in a part that an older leat has written: run `leat "
+                       "convert` with --part for it again",
+                       path);
+    else if (path && leat_manifest_read(path, list, &why) < 0)
+        rc = leat_files_fail(err, &why);
+    size_t k = 0;
+    for (int32_t i = first; rc == LEAT_OK && i < n_shards; i += of, k++) {
+        if (k < list->n_shards)
+            shards[i] = list->shards[k];
+        else
+            rc = leat_fail(err, LEAT_E_DATA, "%s lists only %zu files: run this part again", path,
+                           list->n_shards);
+    }
+    free(path);
+    return rc;
+}
+
+/* Compares a shard, which waits, or has its name since a `finish` that was stopped, with a manifest. */
+static int compare_shard(const char *prefix, int32_t i, const leat_convert_part_about *about,
+                         const leat_manifest_shard *shard, bool size_only, leat_error *err)
+{
+    const int32_t of = about->part.of, number = i % of + 1;
+    char *const folder = leat_file_set_part_folder(prefix, number, of);
+    char *const start =
+        folder ? leat_files_text("%s/%s", folder, leat_files_base_name(prefix)) : NULL;
+    char *const path = start ? leat_shard_name(start, i, about->n_shards) : NULL;
+    char *const name = leat_shard_name(prefix, i, about->n_shards);
+    int rc = path && name ? LEAT_OK : leat_files_no_memory(err);
+    if (rc == LEAT_OK && leat_signals_caught())
+        rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; all parts are left as they are");
+    if (rc == LEAT_OK) {
+        const char *const at = access(path, F_OK) == 0 ? path : name;
+        rc = size_only ? leat_set_manifest_check_size(at, shard, err)
+                       : leat_set_manifest_check_bytes(at, shard, err);
+    }
+    if (rc == LEAT_E_DATA) {
+        const leat_error inner = *err;
+        leat_fail(err, rc,
+                  "%s: run `leat convert` with --part %d/%d and the same input again, then `leat "
+                  "convert finish -o %s`",
+                  inner.message, (int)number, (int)of, prefix);
+    }
+    free(folder);
+    free(start);
+    free(path);
+    free(name);
+    return rc;
+}
+
+/* The same with each `step`-th: all sizes, which is fast, before the first byte. */
+static int compare_shards(const char *prefix, const leat_convert_part_about *about,
+                          const leat_manifest_shard *shards, int32_t first, int32_t step,
+                          leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int reads = 0; reads < 2; reads++)
+        for (int32_t i = first; i < about->n_shards && rc == LEAT_OK; i += step)
+            rc = compare_shard(prefix, i, about, &shards[i], !reads, err);
+    return rc;
+}
+
+/* The same with those of a part and its own manifest. */
+static int compare_part(const char *prefix, const leat_convert_part_about *about, leat_error *err)
+{
+    const int32_t n = about->n_shards, first = about->part.number - 1, of = about->part.of;
+    leat_manifest list = { 0 };
+    leat_manifest_shard *const shards = calloc((size_t)n, sizeof *shards);
+    char *const folder = leat_file_set_part_folder(prefix, about->part.number, of);
+    int rc = shards && folder ? take_manifest(folder, shards, first, n, of, &list, err)
+                              : leat_files_no_memory(err);
+    if (rc == LEAT_OK)
+        rc = compare_shards(prefix, about, shards, first, of, err);
+    leat_manifest_close(&list);
+    free(folder);
+    free(shards);
+    return rc;
+}
+
+/* Whether a part of these is complete, some shards maybe with their names. reads: and whole; *err says what is damaged. */
 static bool is_one_of(const char *prefix, int32_t number, const leat_convert_part_about *whole,
-                      leat_error *err)
+                      bool reads, leat_error *err)
 {
     leat_convert_part_about one;
     return read_about(prefix, number, whole->part.of, true, &one, err) &&
-           one.n_shards == whole->n_shards && one.digest == whole->digest;
+           one.n_shards == whole->n_shards && one.digest == whole->digest &&
+           (!reads || compare_part(prefix, &one, err) == LEAT_OK);
 }
 
 int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
-                                leat_error *err)
+                                bool reads, leat_error *err)
 {
     *err = (leat_error){ 0 };
     for (int32_t i = 1; i <= whole->part.of; i++)
-        if (!is_one_of(prefix, i, whole, err))
+        if (!is_one_of(prefix, i, whole, reads, err))
             return err->code ? err->code
                              : leat_fail(err, LEAT_E_DATA,
                                          "%s: part %d/%d was lost or changed while the files were "
@@ -248,8 +337,10 @@ int leat_convert_part_check_free(const char *prefix, leat_convert_part part, lea
     const bool begun = leat_convert_part_read(folder, "parts", &whole, err);
     const bool waits = lacks_names(prefix, folder, err);
     const bool is_whole = !is_in(folder, "old", "", err);
-    const bool lost =
-        begun && part.of == whole.part.of && waits && !is_one_of(prefix, part.number, &whole, err);
+    const bool lost = begun && part.of == whole.part.of && waits &&
+                      !is_one_of(prefix, part.number, &whole, true, err);
+    if (lost && err->code == LEAT_E_DATA)
+        *err = (leat_error){ 0 }; /* that it is damaged is why it is run again */
     const int rc =
         err->code || lost || !(waits || (begun && part.of))
             ? err->code
@@ -307,41 +398,18 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
     return LEAT_OK;
 }
 
-/* Puts what the manifest of a part lists to the places of its shards. */
-static int take_manifest(const leat_file_set *part, leat_manifest_shard *shards, int32_t first,
-                         int32_t n_shards, int32_t of, leat_manifest *list, leat_error *err)
+/* Writes the manifest of all parts, if their shards are those that it lists. */
+static int merge_manifests(leat_file_set *set, const leat_convert_part_about *about,
+                           leat_error *err)
 {
-    leat_format_error why;
-    char *const path = leat_file_set_inside(part, MANIFEST);
-    int rc = path ? LEAT_OK : leat_files_no_memory(err);
-    if (path && access(path, F_OK) < 0 && errno == ENOENT)
-        rc = leat_fail(err, LEAT_E_DATA,
-                       "%s is missing, as in a part that an older leat has written: run `leat "
-                       "convert` with --part for it again",
-                       path);
-    else if (path && leat_manifest_read(path, list, &why) < 0)
-        rc = leat_files_fail(err, &why);
-    size_t k = 0;
-    for (int32_t i = first; rc == LEAT_OK && i < n_shards; i += of, k++) {
-        if (k < list->n_shards)
-            shards[i] = list->shards[k];
-        else
-            rc = leat_fail(err, LEAT_E_DATA, "%s lists only %zu files: run this part again", path,
-                           list->n_shards);
-    }
-    free(path);
-    return rc;
-}
-
-/* Writes the manifest of all parts. */
-static int merge_manifests(leat_file_set *set, int32_t n_shards, leat_error *err)
-{
-    const int32_t of = set->n_parts;
+    const int32_t of = set->n_parts, n_shards = about->n_shards;
     leat_set_manifest all = { calloc((size_t)n_shards, sizeof *all.shards), (size_t)n_shards };
     leat_manifest *const lists = calloc((size_t)of, sizeof *lists);
     int rc = all.shards && lists ? LEAT_OK : leat_files_no_memory(err);
     for (int32_t i = 0; i < of && rc == LEAT_OK; i++)
-        rc = take_manifest(&set->parts[i], all.shards, i, n_shards, of, &lists[i], err);
+        rc = take_manifest(set->parts[i].folder, all.shards, i, n_shards, of, &lists[i], err);
+    if (rc == LEAT_OK)
+        rc = compare_shards(set->prefix, about, all.shards, 0, 1, err);
     if (rc == LEAT_OK)
         rc = leat_set_manifest_write_of(&all, set, err);
     for (int32_t i = 0; lists && i < of; i++)
@@ -362,7 +430,7 @@ int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found,
     if ((rc = check_parts(set->prefix, of, found, err)) < 0 ||
         (rc = leat_file_set_lock_parts(set, of, err)) < 0 ||
         (rc = check_parts(set->prefix, of, found, err)) < 0 ||
-        (rc = merge_manifests(set, found->n_shards, err)) < 0 ||
+        (rc = merge_manifests(set, found, err)) < 0 ||
         (rc = write_about(set, "parts", found, err)) < 0)
         return rc;
     return leat_file_set_commit(set, err);

@@ -357,20 +357,22 @@ static const char *label_of(const leat_plan *plan)
     return label ? label : n == 0 ? "label" : n == 1 && !has_label ? only : NULL;
 }
 
-/* The names of the source's classes, if reading the set then gives them again as those of the same tensor. */
+/* The names of the source's classes, if all its parts have them and reading the set then gives them again as those of the same
+ * tensor. */
 static int label(struct job *job, leat_error *err)
 {
-    const int32_t n = leat_plan_n_classes(job->plan, label_of(job->plan));
+    const char *const of = label_of(job->plan);
+    const int32_t n = leat_plan_n_classes(job->plan, of);
     const char **const names = calloc((size_t)n + 1, sizeof *names);
     if (!names)
         return leat_files_no_memory(err);
     for (int32_t i = 0; i < n; i++)
-        names[i] = leat_plan_class(job->plan, i);
+        names[i] = leat_plan_tensor_class(job->plan, of, i);
     if (!n && leat_plan_class(job->plan, 0))
         leat_record_shards_say_no_labels(
             "they are not those of `image/class/label` or `label`, nor of the only int64 one");
-    const int rc =
-        leat_record_shards_label(&job->shards, names, n && names[0] ? (size_t)n : 0, err);
+    const int rc = leat_record_shards_label(
+        &job->shards, names, n && names[0] && leat_plan_class(job->plan, 0) ? (size_t)n : 0, err);
     free(names);
     return rc;
 }

@@ -595,12 +595,13 @@ static int find_files(leat_file_set *set, struct files *files, const char *marke
                       parts, set->folder);
     if (why.code)
         rc = leat_fail(err, why.code, "%s", why.message);
-    if (rc == LEAT_OK && in_parts && !set->parts)
+    const bool goes_on = !set->parts; /* otherwise this `finish` has just read the parts */
+    if (rc == LEAT_OK && in_parts && goes_on)
         rc = leat_file_set_lock_parts(set, whole.part.of, err);
     if (rc == LEAT_OK && (rc = list_files(set, files, err)) < 0 && set->is_kept)
         say_kept(set, err); /* this run has written them */
     if (rc == LEAT_OK && in_parts && (files->n || may_exist(marker)))
-        rc = leat_convert_part_check_all(set->prefix, &whole, err);
+        rc = leat_convert_part_check_all(set->prefix, &whole, goes_on, err);
     free(parts);
     return rc;
 }

@@ -124,6 +124,10 @@ int leat_set_manifest_add_written(leat_set_manifest *manifest, const char *path,
 int leat_set_manifest_add_file(leat_set_manifest *manifest, const char *path, uint64_t records,
                                const char *at, leat_error *err);
 int leat_set_manifest_write(const leat_set_manifest *manifest, const char *path, leat_error *err);
+/* Whether a source reads the files of a manifest at `at` in the byte order of the names that they were given by, one for each
+ * file. Links and ".." can give another one. LEAT_OK, LEAT_E_NOMEM or LEAT_E_IO */
+int leat_set_manifest_keeps_order(const leat_set_manifest *manifest, char *const *given,
+                                  const char *at, bool *keeps, leat_error *err);
 /* Writes PREFIX-manifest.json of a set that has no names yet. */
 int leat_set_manifest_write_of(const leat_set_manifest *manifest, const leat_file_set *set,
                                leat_error *err);
@@ -132,6 +136,11 @@ void leat_set_manifest_close(leat_set_manifest *manifest);
 /* Compares a file with what a manifest says of it. Returns LEAT_OK; LEAT_E_DATA: its size, its index or its bytes are other
  * ones; LEAT_E_IO. */
 int leat_set_manifest_check(const char *path, const leat_manifest_shard *shard, leat_error *err);
+/* The same without its index, which may be missing; and of its size only, which reads nothing. */
+int leat_set_manifest_check_bytes(const char *path, const leat_manifest_shard *shard,
+                                  leat_error *err);
+int leat_set_manifest_check_size(const char *path, const leat_manifest_shard *shard,
+                                 leat_error *err);
 
 /* Reads "3/8". NULL: no parts. Returns LEAT_OK or LEAT_E_ARGUMENT. */
 int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error *err);
@@ -171,19 +180,21 @@ int leat_convert_part_commit(leat_file_set *set, const leat_convert_part_about *
  * only where that cannot be known. */
 bool leat_convert_part_read(const char *folder, const char *name, leat_convert_part_about *out,
                             leat_error *err);
-/* Whether each file of all parts waits, or has its name since a `finish` that was stopped. Returns LEAT_OK or
- * LEAT_E_DATA, LEAT_E_IO. */
+/* Whether each file of all parts waits, or has its name since a `finish` that was stopped. reads: compares each shard with
+ * the manifest of its part, too. Returns LEAT_OK or LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM, LEAT_E_CANCELED. */
 int leat_convert_part_check_all(const char *prefix, const leat_convert_part_about *whole,
-                                leat_error *err);
-/* Refuses to write while complete files, also of all parts, wait for their names; but not a part of them that is lost.
- * Returns LEAT_OK, LEAT_E_DATA, LEAT_E_IO or LEAT_E_NOMEM. */
+                                bool reads, leat_error *err);
+/* Refuses to write while complete files, also of all parts, wait for their names; but not a part of them that is lost
+ * or damaged. Returns LEAT_OK, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM or LEAT_E_CANCELED. */
 int leat_convert_part_check_free(const char *prefix, leat_convert_part part, leat_error *err);
 
-/* Gives the files of all parts of PREFIX their names, with a manifest of all.
+/* Gives the files of all parts of PREFIX their names, with a manifest of all, if each shard has the bytes that the manifest
+ * of its part says.
  *
  * set      of the whole, open
  * found    receives what the parts agree in, and the records of all; n_shards 0: there are no parts
- * returns  LEAT_OK; LEAT_E_DATA: parts are missing or differ, with their numbers; LEAT_E_IO; LEAT_E_NOMEM */
+ * returns  LEAT_OK; LEAT_E_DATA: parts are missing or differ, with their numbers, or a shard is damaged;
+ *          LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
 int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err);
 
 /* --- the names of the files of a set, PREFIX-00000-of-00008.tfrecord, and their indexes --- */

@@ -50,13 +50,14 @@ static int check_size(const char *path, const leat_manifest_shard *shard, const 
                      (unsigned long long)shard->bytes);
 }
 
-/* The files that a manifest lists. */
+/* The files that a manifest lists, in the order in which a source reads them. */
 static int add_listed(leat_paths *paths, const char *name, bool compare, leat_error *err)
 {
     leat_manifest manifest;
     leat_format_error why;
     int rc = LEAT_OK;
-    if (leat_manifest_read(name, &manifest, &why) < 0)
+    if (leat_manifest_read(name, &manifest, &why) < 0 ||
+        leat_manifest_sort(&manifest, name, &why) < 0)
         rc = leat_files_fail(err, &why);
     for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
         char *const path = leat_manifest_path(name, manifest.shards[i].file);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files.h"
 #include "formats/grow.h"
@@ -69,6 +70,23 @@ int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t 
     return rc;
 }
 
+int leat_set_manifest_keeps_order(const leat_set_manifest *m, char *const *given, const char *at,
+                                  bool *keeps, leat_error *err)
+{
+    leat_format_error why;
+    leat_manifest read = { .shards = calloc(m->n + 1, sizeof *read.shards), .n_shards = m->n };
+    if (!read.shards)
+        return leat_files_no_memory(err);
+    for (size_t i = 0; i < m->n; i++)
+        read.shards[i] = (leat_manifest_shard){ .file = m->shards[i].file, .records = i };
+    const int rc = leat_manifest_sort(&read, at, &why) < 0 ? leat_files_fail(err, &why) : LEAT_OK;
+    *keeps = true;
+    for (size_t i = 1; i < m->n && rc == LEAT_OK; i++)
+        *keeps &= strcmp(given[read.shards[i - 1].records], given[read.shards[i].records]) < 0;
+    leat_manifest_close(&read);
+    return rc;
+}
+
 int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_error *err)
 {
     leat_format_error why;
@@ -96,21 +114,46 @@ void leat_set_manifest_close(leat_set_manifest *m)
     *m = (leat_set_manifest){ 0 };
 }
 
+static int compare_size(const char *path, uint64_t bytes, const leat_manifest_shard *shard,
+                        leat_error *err)
+{
+    return bytes == shard->bytes
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA, "%s: %llu bytes, but the manifest says %llu", path,
+                           (ull)bytes, (ull)shard->bytes);
+}
+
+int leat_set_manifest_check_size(const char *path, const leat_manifest_shard *shard,
+                                 leat_error *err)
+{
+    struct stat status;
+    return stat(path, &status) < 0 ? leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno))
+                                   : compare_size(path, (uint64_t)status.st_size, shard, err);
+}
+
+int leat_set_manifest_check_bytes(const char *path, const leat_manifest_shard *shard,
+                                  leat_error *err)
+{
+    leat_format_error why;
+    uint64_t bytes, digest;
+    if (leat_manifest_digest_file(path, &bytes, &digest, &why) < 0)
+        return leat_files_fail(err, &why);
+    if (compare_size(path, bytes, shard, err) < 0)
+        return err->code;
+    return !shard->has_digest || digest == shard->digest
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s: its bytes are other ones than those of the manifest (xxh3 "
+                           "%016llx, not %016llx)",
+                           path, (ull)digest, (ull)shard->digest);
+}
+
 int leat_set_manifest_check(const char *path, const leat_manifest_shard *shard, leat_error *err)
 {
     leat_format_error why;
     leat_index index;
-    uint64_t bytes, digest;
-    if (leat_manifest_digest_file(path, &bytes, &digest, &why) < 0)
-        return leat_files_fail(err, &why);
-    if (bytes != shard->bytes)
-        return leat_fail(err, LEAT_E_DATA, "%s: %llu bytes, but the manifest says %llu", path,
-                         (ull)bytes, (ull)shard->bytes);
-    if (shard->has_digest && digest != shard->digest)
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s: its bytes are other ones than those of the manifest (xxh3 %016llx, "
-                         "not %016llx)",
-                         path, (ull)digest, (ull)shard->digest);
+    if (leat_set_manifest_check_bytes(path, shard, err) < 0)
+        return err->code;
     if (leat_index_open(path, LEAT_INDEX_NO_BUILD, &index, &why) < 0)
         return leat_files_fail(err, &why);
     const uint64_t records = index.n_records;

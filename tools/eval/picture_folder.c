@@ -90,12 +90,15 @@ static int write_list(const leat_picture_folder *folder, leat_error *err)
 }
 
 int leat_picture_folder_open(leat_picture_folder *folder, const char *const *files, int n,
-                             int64_t n_classes, int n_labels, leat_error *err)
+                             int64_t n_classes, int n_labels, bool real_labels, leat_error *err)
 {
     const char *const where = getenv("TMPDIR");
     char name[128];
     int rc = LEAT_OK;
-    *folder = (leat_picture_folder){ .files = files, .n = n, .n_labels = n_labels };
+    *folder = (leat_picture_folder){ .files = files,
+                                     .n = n,
+                                     .n_labels = n_labels > 1 ? n_labels : real_labels,
+                                     .real_labels = real_labels };
     snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
              where && strlen(where) <= 40 && !strchr(where, '\'') ? where : "/tmp");
     if (!mkdtemp(folder->path)) {
@@ -111,7 +114,7 @@ int leat_picture_folder_open(leat_picture_folder *folder, const char *const *fil
     }
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         rc = add(folder, i, err);
-    return rc == LEAT_OK && n_labels > 1 ? write_list(folder, err) : rc;
+    return rc == LEAT_OK && folder->n_labels ? write_list(folder, err) : rc;
 }
 
 void leat_picture_folder_close(leat_picture_folder *folder)
@@ -153,10 +156,11 @@ char *leat_picture_folder_source(const leat_picture_folder *folder)
     char name[128], *text = NULL;
     size_t size;
     list_of(folder, name);
-    char *const path = leat_files_yaml(folder->n_labels > 1 ? name : folder->path, LEAT_YAML_VALUE);
+    char *const path = leat_files_yaml(folder->n_labels ? name : folder->path, LEAT_YAML_VALUE);
     FILE *const out = path ? open_memstream(&text, &size) : NULL;
-    if (out && folder->n_labels > 1) {
-        fprintf(out, "source={images: {path: %s, header: false, label: [1", path);
+    if (out && folder->n_labels) {
+        fprintf(out, "source={images: {path: %s, header: false%s, label: [1", path,
+                folder->real_labels ? ", label_type: float32" : "");
         for (int i = 2; i <= folder->n_labels; i++)
             fprintf(out, ", %d", i);
         fputs("]}}", out);

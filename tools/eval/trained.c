@@ -11,6 +11,7 @@
 #include "formats/grow.h"
 #include "formats/shard_set.h"
 #include "formats/utf8.h"
+#include "formats/visible.h"
 #include "formats/whole_file.h"
 #include "print/terminal.h"
 #include "setup.h"
@@ -222,11 +223,11 @@ static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *
                         : names_of_source(t, NULL, err);
 }
 
-static bool names_target(const leat_trained *t, const leat_plan *plan)
+static const char *name_of(const leat_trained *t, const leat_plan *plan, int32_t i)
 {
     char target[LEAT_OPTION_STRING_MAX];
     leat_setup_target(t->config, target);
-    return leat_plan_class(plan, 0) && leat_plan_n_classes(plan, target) > 0;
+    return leat_plan_tensor_class(plan, target, i);
 }
 
 /* Names that the plan has of another tensor may be those that were found before. */
@@ -235,11 +236,11 @@ static int take_classes(leat_trained *t, const char *section, const leat_plan *p
 {
     const char *name;
     int rc = LEAT_OK;
-    if (leat_plan_class(plan, 0))
+    if (leat_plan_class(plan, 0) || name_of(t, plan, 0))
         forget_classes(t);
-    if (!names_target(t, plan))
+    if (!name_of(t, plan, 0))
         return t->n_classes ? LEAT_OK : list_csv_classes(t, section, err);
-    for (int32_t i = 0; rc == LEAT_OK && (name = leat_plan_class(plan, i)); i++)
+    for (int32_t i = 0; rc == LEAT_OK && (name = name_of(t, plan, i)); i++)
         rc = add_class(t, name, err);
     return rc;
 }
@@ -255,7 +256,9 @@ static int compare_classes(leat_trained *t, const char *section, leat_error *err
         rc = take_classes(&source, NULL, plan, err);
     if (rc == LEAT_OK)
         rc = same_names(t, &source, section, err);
-    t->uncompared = !source.n_classes;
+    t->n_here = t->n_classes;
+    t->untold =
+        source.n_classes ? NULL : "the source of training, which would tell, cannot be read";
     forget_classes(&source);
     leat_plan_close(&plan);
     return rc;
@@ -265,7 +268,7 @@ int leat_trained_take_classes(leat_trained *t, const char *section, const leat_p
                               leat_error *err)
 {
     const int rc = take_classes(t, section, plan, err);
-    return rc < 0 || !section || !names_target(t, plan) ? rc : compare_classes(t, section, err);
+    return rc < 0 || !section || !name_of(t, plan, 0) ? rc : compare_classes(t, section, err);
 }
 
 int leat_trained_explain(const leat_trained *t, int64_t batch, int rc, leat_error *err)
@@ -330,6 +333,54 @@ static int check_labels(const leat_trained *t, const leat_trained_how *how, leat
                      (long long)t->n_classes, (long long)n);
 }
 
+static int by_shown(const void *a, const void *b)
+{
+    return leat_visible_order(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names that --labels has nowhere may be other words for the same classes; one that it has elsewhere is of another class.
+ * Two classes may have the same name. */
+static int same_places(leat_trained *t, const leat_trained *source, const leat_trained_how *how,
+                       leat_error *err)
+{
+    int rc = LEAT_OK;
+    char **const sorted = malloc((size_t)t->n_classes * sizeof *sorted);
+    if (!sorted)
+        return leat_files_no_memory(err);
+    memcpy(sorted, t->classes, (size_t)t->n_classes * sizeof *sorted);
+    qsort(sorted, (size_t)t->n_classes, sizeof *sorted, by_shown);
+    for (int64_t i = 0; i < source->n_classes && i < t->n_classes && rc == LEAT_OK; i++) {
+        if (leat_visible_same(source->classes[i], t->classes[i]))
+            continue;
+        if (bsearch(&source->classes[i], sorted, (size_t)t->n_classes, sizeof *sorted, by_shown))
+            rc = leat_fail(err, LEAT_E_CONFIG,
+                           "class %lld is '%s' in the source of '%s', but '%s' in --labels %s, so "
+                           "the labels mean other classes: the source needs the same classes in "
+                           "the same order (an empty folder counts)",
+                           (long long)i, source->classes[i], how->section, t->classes[i],
+                           how->labels);
+        t->untold = "--labels, which would tell, has other words for them";
+    }
+    free(sorted);
+    return rc;
+}
+
+static int compare_labels(leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    leat_trained source = { .config = t->config };
+    const int64_t n = count_classes(t);
+    if (n == 0 || n != leat_trainer_get_info(t->trainer)->expect.classes)
+        return LEAT_OK; /* the source has names of yes and no */
+    int rc = names_of_source(&source, leat_trained_section(how), err);
+    if (rc == LEAT_OK)
+        rc = take_classes(&source, leat_trained_section(how), t->plan, err);
+    if (rc == LEAT_OK)
+        rc = same_places(t, &source, how, err);
+    t->n_here = source.n_classes;
+    forget_classes(&source);
+    return rc;
+}
+
 /* What concerns the run alone is left out: it may not fit the number of batches here, and a share of each batch
  * (engine.ranks) would be taken for all of it. An error: it is not there. */
 static void forget_run(leat_config *config, const char *section)
@@ -346,60 +397,6 @@ static void forget_run(leat_config *config, const char *section)
     }
 }
 
-/* Whether map i of a section's pipeline has the op: alone, as `op: options`, or in a list. */
-static bool map_has(const leat_config *config, const char *section, int i, const char *op)
-{
-    static const char *const places[] = { "", ".ops" };
-    char part[96], text[LEAT_OPTION_STRING_MAX];
-    bool found = false;
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-        snprintf(part, sizeof part, "pipeline.map[%d]%s", i, places[k]);
-        found |= leat_trained_get(config, section, part, text) && !strcmp(text, op);
-        snprintf(part, sizeof part, "pipeline.map[%d]%s.%s", i, places[k], op);
-        found |= leat_trained_get(config, section, part, text);
-        snprintf(part, sizeof part, "pipeline.map[%d]%s.%s[0]", i, places[k], op);
-        found |= leat_trained_get(config, section, part, text);
-    }
-    return found;
-}
-
-/* Takes the maps with an op away: with one that blends samples come only others that do. */
-static int take_maps(leat_config *config, const char *section, const char *op, bool *found,
-                     leat_error *err)
-{
-    char part[96], text[LEAT_OPTION_STRING_MAX];
-    int i = 0, rc = LEAT_OK;
-    for (;;) {
-        snprintf(part, sizeof part, "pipeline.map[%d]", i);
-        if (rc < 0 || !leat_trained_get(config, section, part, text))
-            return rc;
-        if (!map_has(config, section, i, op)) {
-            i++;
-            continue;
-        }
-        char *const path =
-            leat_files_text("%s%s%s-", section ? section : "", section ? "." : "", part);
-        rc = path ? leat_config_set(config, path, err) : leat_files_no_memory(err);
-        free(path);
-        *found = true;
-    }
-}
-
-int leat_trained_leave_out_blends(leat_trained *t, const leat_trained_how *how, leat_error *err)
-{
-    const leat_kind *op;
-    bool found = false;
-    int rc = LEAT_OK;
-    for (size_t k = 0; rc == LEAT_OK && (op = leat_batch_op_kind(k)); k++)
-        rc = take_maps(t->config, leat_trained_section(how), op->name, &found, err);
-    if (rc == LEAT_OK && found)
-        leat_terminal_put(stderr, 0, 2,
-                          "note: the pipeline of '%s' blends samples after batch (mixup, cutmix); "
-                          "this is left out, so that each sample is judged by itself",
-                          how->section);
-    return rc;
-}
-
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
     forget_run(t->config, leat_trained_section(how));
@@ -410,6 +407,8 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
         rc = leat_trainer_open_evaluation(t->config, t->plan, t->device, &t->trainer, err);
     if (rc == LEAT_OK && how->labels)
         rc = check_labels(t, how, err);
+    if (rc == LEAT_OK && how->labels && how->scores)
+        rc = compare_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
 }
 
@@ -422,19 +421,22 @@ int leat_trained_check_classes(const leat_trained *t, const leat_trained_how *ho
     if (rc != LEAT_E_CONFIG)
         return rc;
     const leat_error why = *err;
-    return leat_fail(err, rc, "%s: %s, or give the names of the model with --labels FILE",
-                     how->weights, why.message);
+    return leat_fail(err, rc, "%s: %s, or%s give the names of the model with --labels FILE",
+                     how->weights, why.message,
+                     how->scores ? ", if these are other words for the same classes," : "");
 }
 
-void leat_trained_say_classes(const leat_trained *t, const char *section)
+void leat_trained_say_notes(const leat_trained *t, const char *section)
 {
+    const char *const note = leat_trainer_get_info(t->trainer)->note;
+    if (note)
+        leat_terminal_put(stderr, 0, 2, "note: %s", note);
     const int64_t n = count_classes(t);
-    if (t->uncompared && t->n_classes < n)
+    if (t->untold && t->n_here < n)
         leat_terminal_put(stderr, 0, 2,
                           "note: the source of '%s' has %lld classes, and the model has %lld: if "
-                          "one is missing, the classes after it have numbers of others here; the "
-                          "source of training, which would tell, cannot be read\n",
-                          section, (long long)t->n_classes, (long long)n);
+                          "one is missing, the classes after it have numbers of others here; %s\n",
+                          section, (long long)t->n_here, (long long)n, t->untold);
 }
 
 void leat_trained_close(leat_trained *t)

@@ -13,6 +13,7 @@ typedef struct leat_trained_how {
     const char *path, *section; /* of the config; section "": the top */
     const char *weights, *device, *labels;
     int64_t threads;
+    bool scores; /* by the labels of the section's source, whose classes `labels` must name */
     const leat_texts *set;
 } leat_trained_how;
 
@@ -23,7 +24,8 @@ typedef struct leat_trained {
     leat_trainer *trainer;
     char **classes; /* names; NULL: unknown */
     int64_t n_classes;
-    bool uncompared; /* the source of training, which could not be read, may have other ones */
+    int64_t n_here;     /* classes of the section's source, if `untold` */
+    const char *untold; /* why nothing tells whether that source lacks a class; NULL: it is told */
 } leat_trained;
 
 /* Rows that the commands share. */
@@ -52,13 +54,15 @@ int leat_trained_take_classes(leat_trained *t, const char *section, const leat_p
 /* Takes mixup and cutmix out of the section's pipeline, with a note on standard error: outputs are those of samples, not
  * of blends. Between leat_trained_open_config() and leat_trained_open(). */
 int leat_trained_leave_out_blends(leat_trained *t, const leat_trained_how *how, leat_error *err);
-/* Opens plan, device and trainer, and loads the weights. */
+/* Opens plan, device and trainer, and loads the weights. An error if --labels has not as many names as there are classes or,
+ * where it `scores`, has the name of a class of the section's source at another place. */
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
 /* An error if class i had another name in the data that the weights were trained on. Not for names of --labels: they may be
  * other words for the same. */
 int leat_trained_check_classes(const leat_trained *t, const leat_trained_how *how, leat_error *err);
-/* Notes on standard error that the model has more classes than the section's source, if nothing tells which are missing. */
-void leat_trained_say_classes(const leat_trained *t, const char *section);
+/* Notes on standard error: pixels that reach the model as uint8; that the model has more classes than the section's source, if
+ * nothing tells which are missing. */
+void leat_trained_say_notes(const leat_trained *t, const char *section);
 void leat_trained_close(leat_trained *t);
 
 /* Returns rc, the error of leat_trainer_predict() on this batch. If it is about a value that is not finite, *err also says

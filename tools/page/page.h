@@ -107,7 +107,8 @@ typedef struct leat_page_picture {
 typedef struct leat_page {
     FILE *out;
     int n_charts;
-    bool failed; /* out of memory */
+    bool says_enough; /* without a chart, too */
+    bool failed;      /* out of memory */
     bool wants_pictures;
     leat_page_picture *pictures;
     int n_pictures;

@@ -24,15 +24,15 @@ static const json_t *largest(const json_t *list, const char *key)
 void leat_page_bench_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const slowest = largest(leat_fields_list(json, "stages"), "us_per_sample");
+    const double us = leat_fields_number(slowest, "us_per_sample");
     char note[200];
     snprintf(out->verdict, sizeof out->verdict, "The loader alone makes %s samples/s",
              leat_figure_number(leat_fields_number(json, "samples_per_s")).text);
     leat_answer_fact(out, "Threads", leat_figure_number(leat_fields_number(json, "threads")).text,
                      NULL);
     snprintf(note, sizeof note, "%.100s", leat_fields_text_or(slowest, "name", "?"));
-    leat_answer_fact(out, "Most expensive stage",
-                     leat_figure_unit(leat_fields_number(slowest, "us_per_sample"), "µs").text,
-                     note);
+    if (us > 0)
+        leat_answer_fact(out, "Most expensive stage", leat_figure_unit(us, "µs").text, note);
     leat_answer_fact(
         out, "Read",
         leat_figure_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s").text, NULL);
@@ -64,6 +64,10 @@ void leat_page_bench_section(leat_page *page, const json_t *json)
                                   .part = 1e6 * leat_fields_number(stage, "cpu_s") / samples });
     }
     leat_page_chart(page, leat_chart_bars(&data), data.n);
+    if (!data.n && leat_fields_number(json, "samples_per_s") > 0) {
+        leat_page_fact(page, "Stages", "the measurement was too short to time a sample");
+        page->says_enough = true;
+    }
 }
 
 /* --- leat watch -----------------------------------------------------------------------------------*/

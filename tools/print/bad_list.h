@@ -11,8 +11,8 @@
 #define LEAT_ROW_ERRORS(s)                                                                         \
     LEAT_OPTION_STRING(                                                                            \
         s, errors, NULL,                                                                           \
-        "write each record that on_error masked or replaced to this file, one JSON "               \
-        "object a line; keys: docs/json.md")
+        "write the records that on_error masked or replaced (64 of a batch) to this file, one "    \
+        "JSON object a line; keys: docs/json.md")
 
 typedef struct leat_bad_list {
     FILE *file; /* NULL: no file */

@@ -66,7 +66,9 @@ static int lock(leat_train_checkpoint *keep, leat_error *err)
     if (keep->lock < 0)
         return err->code;
     stat(keep->folder, &keep->held);
-    remove_parts(keep->folder);
+    if (flock(keep->lock, LOCK_EX | LOCK_NB) ==
+        0) /* else there are no locks: they may be a live run's */
+        remove_parts(keep->folder);
     return LEAT_OK;
 }
 
@@ -95,7 +97,8 @@ bool leat_train_checkpoint_held(const leat_train_checkpoint *keep)
     return is_held;
 }
 
-/* Whether the folder is this run's without its lock: the same one, or one with its last checkpoint, such as a copy. */
+/* Whether the folder is this run's without its lock: the same one, or one with its last checkpoint, such as a copy. The number
+ * of a folder that was removed is given to no other while its .lock is open. */
 static bool is_ours(const leat_train_checkpoint *keep)
 {
     struct stat now;
@@ -105,7 +108,7 @@ static bool is_ours(const leat_train_checkpoint *keep)
            now.st_mtim.tv_sec == keep->last.st_mtim.tv_sec;
 }
 
-int leat_train_checkpoint_holds(leat_train_checkpoint *keep, leat_error *err)
+int leat_train_checkpoint_ensure_held(leat_train_checkpoint *keep, leat_error *err)
 {
     if (leat_train_checkpoint_held(keep))
         return LEAT_OK;
@@ -215,6 +218,63 @@ static int refuse_others(const leat_train_checkpoint *keep, const char *from,
     return keeps_best && !own ? refuse_best(keep->folder, err) : LEAT_OK;
 }
 
+/* The number of parts of a batch in what a checkpoint says of its model; 0: it is none. */
+static int64_t parts_in(const char *path)
+{
+    static const char key[] = "\nmicro_batches ";
+    leat_safetensors *file = NULL;
+    leat_format_error why;
+    int64_t n = 0;
+    if (leat_safetensors_open(&file, path, &why) == LEAT_FORMAT_OK) {
+        const char *const model = leat_safetensors_note_of(file, "model");
+        const char *const at = model ? strstr(model, key) : NULL;
+        n = at ? strtoll(at + sizeof key - 1, NULL, 10) : 0;
+    }
+    leat_safetensors_close(&file);
+    return n;
+}
+
+/* Of the newest one of a folder that can be opened. */
+static int64_t parts_in_folder(const char *folder)
+{
+    const struct dirent *entry;
+    char newest[sizeof entry->d_name] = "";
+    int64_t n = 0;
+    DIR *const dir = opendir(folder);
+    while (dir && (entry = readdir(dir))) {
+        if (fnmatch("step-*.safetensors", entry->d_name, 0) || strcmp(entry->d_name, newest) < 0)
+            continue;
+        char *const path = leat_files_text("%s/%s", folder, entry->d_name);
+        const int64_t found = path ? parts_in(path) : 0;
+        if (found > 0) {
+            n = found;
+            snprintf(newest, sizeof newest, "%s", entry->d_name);
+        }
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+int leat_train_checkpoint_parts(leat_config *config, const char *from, int64_t batch_size,
+                                leat_error *err)
+{
+    char text[LEAT_CHECKPOINT_PATH];
+    struct stat there;
+    if (leat_config_get(config, "train.micro_batches", text, sizeof text, NULL) == LEAT_OK &&
+        strcmp(text, "auto") != 0)
+        return LEAT_OK;
+    if (*from)
+        snprintf(text, sizeof text, "%s", from);
+    else if (leat_config_get(config, "train.checkpoint.dir", text, sizeof text, NULL) < 0)
+        return LEAT_OK;
+    const bool is_folder = stat(text, &there) == 0 && S_ISDIR(there.st_mode);
+    const int64_t n = is_folder ? parts_in_folder(text) : parts_in(text);
+    snprintf(text, sizeof text, "train.micro_batches=%lld", (long long)n);
+    return n >= 1 && n <= batch_size ? leat_config_set_as(config, text, "--resume", err) : LEAT_OK;
+}
+
 /* Batches of the run before the weights of a file; INT64_MAX: not known, 0: there is no file. */
 static int64_t batches_of(const char *path)
 {
@@ -239,7 +299,7 @@ int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_fo
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
     int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (path && batches_of(path) < found->best_batch &&
-        (rc = leat_train_checkpoint_holds(&t->keep, err)) == LEAT_OK)
+        (rc = leat_train_checkpoint_ensure_held(&t->keep, err)) == LEAT_OK)
         rc = leat_trainer_save(t->trainer, path, err);
     if (rc == LEAT_E_IO) { /* as of a full disk, which ends no run */
         fprintf(stderr, "leat train: cannot save the best weights, the run goes on: %s\n",
@@ -329,7 +389,7 @@ static int save(leat_train_run *t, leat_error *err)
     leat_loader_state state;
     leat_loader_get_state(t->loader, &state);
     leat_train_log_flush(t->log); /* a run that is killed goes on behind these steps */
-    int rc = leat_train_checkpoint_holds(keep, err);
+    int rc = leat_train_checkpoint_ensure_held(keep, err);
     if (rc == LEAT_OK)
         rc = leat_checkpoint_save(t->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;

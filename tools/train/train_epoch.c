@@ -165,7 +165,7 @@ static int save_best(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     char *const path = leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
     if (!path)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    int rc = leat_train_checkpoint_holds(&t->keep, err);
+    int rc = leat_train_checkpoint_ensure_held(&t->keep, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_save(t->trainer, path, err);
     if (rc < 0)

@@ -266,7 +266,7 @@ int leat_train_weights_classes(const leat_train_run *t, const leat_config *confi
         return LEAT_OK;
     if (!names)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    while (known < n && (names[known] = leat_plan_class(t->plan, (int32_t)known)))
+    while (known < n && (names[known] = leat_plan_tensor_class(t->plan, target, (int32_t)known)))
         known++;
     const int rc = leat_trainer_check_classes(t->trainer, names, known, &why);
     if (rc == LEAT_E_CONFIG)

@@ -24,15 +24,14 @@ enum {
  * steady (a short one, or a busy machine), its second half is used, and the report says so. */
 static void take_meter(leat_train_run *t, leat_train_epoch *e)
 {
-    const size_t early =
-        t->n_times; /* of the first steps; of very many some behind them are not there */
+    const size_t early = t->n_times; /* of the first steps; some behind them may be missing */
     const size_t n = early + leat_trainer_times(t->trainer, t->times + early, TIMES_MAX);
     t->n_times = 0;
-    for (size_t i = 0; i < n; i++)
-        leat_loader_trace_step(t->loader,
-                               t->first + t->steps -
-                                   (i < early ? t->epoch_steps - (int64_t)i : (int64_t)(n - i)),
-                               t->times[i].compute_start_ns, t->times[i].compute_end_ns);
+    for (size_t i = 0; i < n; i++) {
+        const int64_t left = i < early ? t->epoch_steps - (int64_t)i : (int64_t)(n - i);
+        leat_loader_trace_step(t->loader, t->first + t->steps - left, t->times[i].compute_start_ns,
+                               t->times[i].compute_end_ns);
+    }
     const size_t least = t->unmeasured + 1;
     size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
     first = first < least ? least : first;

@@ -48,6 +48,11 @@ typedef struct leat_train_checkpoint {
 int leat_train_checkpoint_open(leat_train_run *t, const char *from, bool writes,
                                leat_checkpoint_found *found, leat_error *err);
 
+/* Before the trainer of ranks opens: under `micro_batches: auto` a run goes on with the number that it began with, so ranks
+ * are checked against that one. from: as above; batch_size: of the plan. */
+int leat_train_checkpoint_parts(leat_config *config, const char *from, int64_t batch_size,
+                                leat_error *err);
+
 /* When all else of a run that goes on has been checked: a checkpoint is written before the best weights that it knows of, so
  * if the run was killed between them, this saves them. */
 int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_found *found,
@@ -57,7 +62,7 @@ int leat_train_checkpoint_known_best(leat_train_run *t, const leat_checkpoint_fo
 bool leat_train_checkpoint_held(const leat_train_checkpoint *keep);
 /* Whoever writes into the folder asks before. A lock that was removed is taken again, if the folder is this run's. Returns
  * LEAT_OK, or LEAT_E_IO: the folder was moved or replaced, or another run holds it. */
-int leat_train_checkpoint_holds(leat_train_checkpoint *keep, leat_error *err);
+int leat_train_checkpoint_ensure_held(leat_train_checkpoint *keep, leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_checkpoint_close(leat_train_checkpoint *keep);

@@ -9,10 +9,8 @@
 
 #include "base/check.h"
 #include "base/cpu.h"
-#include "base/digest.h"
 #include "base/float_mode.h"
 #include "ops/jpeg/huffman/jpeg_loop.h"
-#include "pipeline/order/combine.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -61,41 +59,6 @@ static void begin_chains(leat_plan *plan)
     }
 }
 
-/* Adds the text of a node to the digest. */
-static int add_to_digest(uint64_t *digest, const leat_node *node, leat_error *err)
-{
-    const size_t size = leat_node_text(node, NULL, 0) + 1;
-    char *const text = malloc(size);
-    if (!text)
-        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", size);
-    leat_node_text(node, text, size);
-    *digest = leat_digest_text(*digest, text);
-    free(text);
-    return LEAT_OK;
-}
-
-/* A digest of what decides the content of batches: records, what filters and buckets found, seed, tensors in their order
- * (a map may take the first; the text of a node is sorted), and stages. A cache counts only if an op before it is random.
- * on_error counts with its policy but not its limit, so that a run that has reached its limit may resume with a higher one. */
-static int make_digest(leat_plan *plan, const leat_config_sections *sections,
-                       const leat_node *cache, leat_error *err)
-{
-    uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
-    int rc = LEAT_OK;
-    digest = leat_combine_digest(&plan->order, leat_digest_chain(digest, plan->seed));
-    for (int32_t i = 0; i < plan->source->n_features; i++)
-        digest = leat_digest_text(digest, plan->source->features[i].name);
-    if (sections->source && sections->source->first)
-        rc = add_to_digest(&digest, sections->source, err);
-    for (const leat_node *stage = sections->pipeline->first; stage && rc >= 0; stage = stage->next)
-        if (stage == cache)
-            digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
-        else if (!(leat_stage_flags(stage) & LEAT_STAGE_NO_DIGEST))
-            rc = add_to_digest(&digest, stage, err);
-    plan->info.digest = plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
-    return rc;
-}
-
 static int fill_info(const leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -111,7 +74,7 @@ static int fill_info(const leat_build *build, const leat_config_sections *sectio
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
     };
-    return make_digest(plan, sections, build->cache, err);
+    return leat_build_digests(build, sections, err);
 }
 
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
@@ -203,10 +166,9 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     begin_chains(plan);
     if ((rc = add_stages(build, sections->pipeline, err)) < 0 ||
         (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
-        (rc = leat_stage_cache_describe(build, sections, err)) < 0)
+        (rc = leat_stage_cache_describe(build, sections, err)) < 0 ||
+        (rc = leat_stage_on_error_set_limit(plan, err)) < 0)
         return rc;
-    leat_check(plan->order.n_batches > 0);
-    leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
     rc = fill_info(build, sections, err);
     return rc < 0 ? rc : leat_gpu_placement_make(plan, err);

@@ -116,11 +116,11 @@ static bool put_value(const char *text, leat_dtype type, void *to)
     static const int64_t low[] = { 0, INT32_MIN, INT64_MIN },
                          high[] = { 255, INT32_MAX, INT64_MAX };
     int64_t integer;
-    double real;
+    float real;
     if (leat_dtype_is_float(type)) {
-        if (leat_number_f64(text, &real) != LEAT_NUMBER_OK)
+        if (leat_number_is_ambiguous(text) || leat_number_data(text, &real) != LEAT_NUMBER_OK)
             return false;
-        leat_cast_store_f32(to, (int32_t)type, 0, (float)real);
+        leat_cast_store_f32(to, (int32_t)type, 0, real);
         return isinf(real) || !isinf(leat_cast_load_f32(to, (int32_t)type, 0));
     }
     if (leat_number_i64(text, &integer) != LEAT_NUMBER_OK || integer < low[type] ||

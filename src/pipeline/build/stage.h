@@ -49,8 +49,8 @@ void leat_stage_note_source(leat_plan *plan);
 int leat_stage_shuffle_check(const leat_build *build, const leat_node *where, leat_error *err);
 
 /* stage_on_error.c */
-/* Computes the limit of bad records. Call it when batches are known. */
-void leat_stage_on_error_set_limit(leat_plan *plan);
+/* Computes the limit of bad records. Call it when batches are known. LEAT_OK or LEAT_E_NOMEM. */
+int leat_stage_on_error_set_limit(leat_plan *plan, leat_error *err);
 /* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
  * opened before stages are added. */
 bool leat_stage_on_error_skips_damage(const leat_node *pipeline);
@@ -99,6 +99,10 @@ typedef struct leat_config_sections {
     const leat_node *source, *pipeline, *engine;
 } leat_config_sections;
 int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err);
+
+/* build_digests.c: fills plan->info.digest and plan->content. */
+int leat_build_digests(const leat_build *build, const leat_config_sections *sections,
+                       leat_error *err);
 
 /* stage_cache.c */
 /* Tells the cache its contents. Call it when all stages and shapes are known. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage_count.c: the stages `repeat`, `take`, `skip` and `shard`. order.c does their arithmetic. */
+#include "pipeline/order/combine.h"
 #include "stage.h"
 
 #define COUNT_MAX 9e15
@@ -44,16 +45,22 @@ static int add_repeat(leat_build *build, const void *options, const leat_node *w
 }
 
 /* Says that a part of a shuffled set has other samples in every epoch: of two parts, one for training and one for
- * evaluation, each would get the other's. Endless data have no parts. */
-static void note_part(leat_build *build, const char *stage)
+ * evaluation, each would get the other's. Endless data have no parts, and a `take` of batches of shuffled samples makes short
+ * epochs. */
+static void note_part(leat_build *build, const char *stage, bool is_take)
 {
     const leat_order *const order = &build->plan->order;
     const leat_order_step *const steps = build->batch ? order->after : order->before;
     const int32_t last = (build->batch ? order->n_after : order->n_before) - 1;
-    bool is_new_each_epoch = false;
-    for (int32_t i = last; i >= 0 && steps[i].n_in != LEAT_ENDLESS; i--)
+    bool is_new_each_epoch = !(build->batch && is_take) && leat_combine_reshuffles(order);
+    bool is_endless = false;
+    for (int32_t i = 0; i < order->n_before; i++)
+        is_endless |= order->before[i].n_out == LEAT_ENDLESS;
+    for (int32_t i = 0; i < last; i++) {
         is_new_each_epoch |= steps[i].kind == LEAT_ORDER_SHUFFLE && steps[i].shuffle.reshuffle;
-    if (is_new_each_epoch && steps[last].n_out < steps[last].n_in)
+        is_endless |= steps[i].n_out == LEAT_ENDLESS;
+    }
+    if (is_new_each_epoch && !is_endless && steps[last].n_out < steps[last].n_in)
         leat_note_add(build->plan,
                       "%s: keeps different samples in each epoch, as the shuffle before it gives a "
                       "new order in each; for a part that stays, write shuffle: {reshuffle: false} "
@@ -66,7 +73,7 @@ static int add_take(leat_build *build, const void *options, const leat_node *whe
     const int64_t count = ((const count_options *)options)->count;
     const int rc = add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
     if (rc == LEAT_OK)
-        note_part(build, "take");
+        note_part(build, "take", true);
     return rc;
 }
 
@@ -75,7 +82,7 @@ static int add_skip(leat_build *build, const void *options, const leat_node *whe
     const int64_t count = ((const count_options *)options)->count;
     const int rc = add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
     if (rc == LEAT_OK)
-        note_part(build, "skip");
+        note_part(build, "skip", false);
     return rc;
 }
 

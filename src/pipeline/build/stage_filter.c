@@ -44,11 +44,10 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 
-/* A limit of the values. Integers are compared as integers, because a double cannot tell 2^53 from 2^53 + 1.
- * Stored floats are float32, and so are their limits. */
+/* A limit of the values. Integers are compared as integers, because a double cannot tell 2^53 from 2^53 + 1. */
 typedef struct limit {
     int64_t integer;
-    float number;
+    double number;
 } limit;
 
 typedef struct condition {
@@ -68,6 +67,29 @@ typedef struct condition {
 
 /* --- the condition ------------------------------------------------------------------------------- */
 
+/* In float32, as most features are, so that 0.1 is their 0.1; a number that is too large for it stays what it is. */
+static leat_number read_float(const char *text, double *out)
+{
+    const leat_number rc = leat_number_f64(text, out);
+    if (rc == LEAT_NUMBER_OK && !isinf((float)*out))
+        *out = (float)*out;
+    return rc;
+}
+
+/* A fraction is that of the feature's type: 0.1 is the 0.1 of float16, too. */
+static double in_type_of(const condition *c, double number)
+{
+    union {
+        float number;
+        int64_t largest_type;
+    } stored;
+    if (number == floor(number))
+        return number;
+    leat_cast_store_f32(&stored, (int32_t)c->dtype, 0, (float)number);
+    const float there = leat_cast_load_f32(&stored, (int32_t)c->dtype, 0);
+    return isinf(there) ? number : (double)there;
+}
+
 static int read_value(condition *c, const leat_node *node, size_t i, leat_error *err)
 {
     leat_number rc = LEAT_NUMBER_OK;
@@ -76,9 +98,11 @@ static int read_value(condition *c, const leat_node *node, size_t i, leat_error 
     else if (c->is_text)
         c->equals.texts[i] = node->text;
     else if (leat_dtype_is_float(c->dtype))
-        rc = leat_number_f64(node->text, &c->equals.numbers[i]);
+        rc = read_float(node->text, &c->equals.numbers[i]);
     else
         rc = leat_number_i64(node->text, &c->equals.integers[i]);
+    if (rc == LEAT_NUMBER_OK && leat_dtype_is_float(c->dtype))
+        c->equals.numbers[i] = in_type_of(c, c->equals.numbers[i]);
     if (rc == LEAT_NUMBER_OK)
         return LEAT_OK;
     return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals must be %s%s, got %s",
@@ -163,9 +187,9 @@ static int read_limit(const condition *c, const char *name, const char *text, bo
     double value;
     if (!leat_dtype_is_float(c->dtype))
         return read_integer_limit(name, text, is_min, &out->integer, where, err);
-    if (leat_number_f64(text, &value) != LEAT_NUMBER_OK)
+    if (read_float(text, &value) != LEAT_NUMBER_OK)
         return fail_limit(name, text, "a number", where, err);
-    out->number = (float)value;
+    out->number = value;
     return LEAT_OK;
 }
 
@@ -224,13 +248,12 @@ static bool fits_integer(const condition *c, int64_t value)
     return found && value >= c->min.integer && value <= c->max.integer;
 }
 
-/* Stored values are float32, so the config's values are rounded to float32 too. */
 static bool fits_number(const condition *c, float value)
 {
     bool found = c->n_equals == 0;
     for (size_t i = 0; i < c->n_equals && !found; i++)
-        found = (float)c->equals.numbers[i] == value;
-    return found && value >= c->min.number && value <= c->max.number;
+        found = c->equals.numbers[i] == (double)value;
+    return found && (double)value >= c->min.number && (double)value <= c->max.number;
 }
 
 static bool fits_value(const condition *c, const leat_view *feature)

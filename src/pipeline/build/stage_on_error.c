@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage_on_error.c: the stage `on_error`: reads its policy and limit. The engine's bad_rows.c applies them. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/order/bucket.h"
+#include "base/digest.h"
 #include "stage.h"
 
-#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in 100 samples */
-#define LIMIT_LEAST 10  /* max_errors: auto always allows 10 */
+#define LIMIT_SHARE 100   /* max_errors: auto allows one bad record in 100 samples */
+#define LIMIT_LEAST 10    /* max_errors: auto always allows 10 */
+#define BATCHES     65536 /* of an epoch, of which the rows are counted */
 
 typedef struct on_error_options {
     int32_t policy;
@@ -61,20 +63,32 @@ bool leat_stage_on_error_skips_damage(const leat_node *pipeline)
     return false;
 }
 
-void leat_stage_on_error_set_limit(leat_plan *plan)
+/* Samples of an epoch: the rows of its batches, of which some are short. Of very many, some that are spread evenly count for
+ * all: batches of one bucket may come one after the other. */
+static double count_samples(const leat_order *order, leat_order_cache *cache)
 {
-    const leat_order *const order = &plan->order;
+    const uint64_t n = leat_order_epoch_batches(order), n_seen = n < BATCHES ? n : BATCHES;
+    uint64_t rows = 0;
+    for (uint64_t b = 0; b < n_seen; b++)
+        rows += leat_order_find(order, cache, leat_digest_place(n, 1, b, n_seen)).global_rows;
+    return (double)rows * ((double)n / (double)n_seen);
+}
+
+int leat_stage_on_error_set_limit(leat_plan *plan, leat_error *err)
+{
     if (plan->max_errors == LEAT_ERRORS_ANY)
         plan->max_errors = INT64_MAX;
     if (plan->max_errors != LEAT_ERRORS_AUTO)
-        return;
-    const leat_buckets *const buckets = order->buckets; /* whose batches differ in size */
-    const double rows =
-        buckets ? (double)order->n_samples / (double)buckets->n_batches : (double)order->batch_size;
-    const double samples = (double)leat_order_epoch_batches(order) * rows / LIMIT_SHARE;
+        return LEAT_OK;
+    leat_order_cache *const cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return leat_fail(err, LEAT_E_NOMEM, "on_error: %zu bytes", sizeof *cache);
+    const double samples = count_samples(&plan->order, cache) / LIMIT_SHARE;
+    free(cache);
     plan->max_errors = samples < LIMIT_LEAST ? LIMIT_LEAST
                        : samples < 9e15      ? (int64_t)samples
                                              : INT64_MAX;
+    return LEAT_OK;
 }
 
 const leat_stage_table leat_stage_on_error = {

@@ -19,7 +19,10 @@ typedef struct shuffle_options {
 static const leat_option shuffle_table[] = {
     LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                     "seed of the order, always with its name; auto: the config's seed"),
-    LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
+    LEAT_OPTION_BOOL(
+        shuffle_options, reshuffle, "true",
+        "a new order in every epoch; false: one order, which depends on the options, the seed and "
+        "the number of samples alone (with streams on the batch size, too)"),
     LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
                        "for slow disks: neighbouring samples per block; blocks are shuffled, then "
                        "the samples inside each window of blocks"),

@@ -274,17 +274,39 @@ void leat_combine_end(leat_order *order, uint64_t n)
             leat_combine_end(&order->combine->children[i].order, n);
 }
 
-uint64_t leat_combine_digest(const leat_order *order, uint64_t digest)
+static bool stays(const leat_order_step *step)
 {
-    for (int32_t i = 0; i < order->n_before; i++)
-        if (order->before[i].passing)
-            digest = leat_digest_chain(digest, leat_bitset_digest(order->before[i].passing));
+    return step->kind == LEAT_ORDER_SHUFFLE && !step->shuffle.reshuffle;
+}
+
+uint64_t leat_combine_digest(const leat_order *order, bool is_child, uint64_t digest)
+{
+    for (int32_t i = 0; i < order->n_before; i++) {
+        const leat_order_step *const step = &order->before[i];
+        if (step->passing)
+            digest = leat_digest_chain(digest, leat_bitset_digest(step->passing));
+        if (stays(step) && (i > 0 || is_child))
+            digest = leat_digest_chain(digest, 1);
+    }
+    for (int32_t i = 0; i < order->n_after; i++)
+        if (stays(&order->after[i]))
+            digest = leat_digest_chain(digest, 1);
     for (uint32_t k = 0; order->buckets && k < order->buckets->n; k++)
         digest = leat_digest_chain(digest, leat_bitset_digest(order->buckets->list[k].members));
     return digest;
 }
 
 /* --- what stays the same ----------------------------------------------------------------------- */
+
+bool leat_combine_reshuffles(const leat_order *order)
+{
+    bool found = order->buckets && order->buckets->shuffles && order->buckets->shuffle.reshuffle;
+    for (int32_t i = 0; i < order->n_before && !found; i++)
+        found = order->before[i].kind == LEAT_ORDER_SHUFFLE && order->before[i].shuffle.reshuffle;
+    for (size_t i = 0; order->combine && i < order->combine->n_children && !found; i++)
+        found = leat_combine_reshuffles(&order->combine->children[i].order);
+    return found;
+}
 
 bool leat_combine_is_static(const leat_order *order)
 {

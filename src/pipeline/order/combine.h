@@ -102,7 +102,7 @@ typedef struct leat_combine_place {
 leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint64_t pass);
 
 /* Maps position *p of pass *epoch to a record and its epoch. cache: NULL if no child shuffles.
- * purpose: makes the shuffles of different children differ. */
+ * purpose: makes the shuffles of different children differ, but for orders that stay. */
 void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uint32_t purpose,
                        uint64_t *p, uint64_t *epoch);
 
@@ -110,10 +110,12 @@ void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uin
  * counts the passes over its data on, as a repeat of a number does, and a mix takes the next elements of its children. */
 void leat_combine_end(leat_order *order, uint64_t n);
 
-/* Returns the digest with what filters and buckets have found in the data appended; without either, as it is. Of children
- * nested.c does the same. */
-uint64_t leat_combine_digest(const leat_order *order, uint64_t digest);
+/* Returns the digest with what filters and buckets have found in the data appended, and a mark for an order that stays
+ * where it once depended on its place; without any of them, as it is. Of children nested.c does the same. */
+uint64_t leat_combine_digest(const leat_order *order, bool is_child, uint64_t digest);
 
+/* True: a shuffle before the batch, of this order or of a source in it, gives another order in each epoch. */
+bool leat_combine_reshuffles(const leat_order *order);
 /* True: nothing shuffles or repeats inside. Only a mix can make epochs differ. */
 bool leat_combine_is_static(const leat_order *order);
 /* True: static and without a mix. Every epoch is the same. */

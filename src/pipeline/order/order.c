@@ -158,8 +158,8 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
     order->n_batches = n == LEAT_ENDLESS ? n : leat_bucket_batches(n, size, drop_remainder);
 }
 
-/* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose`
- * makes the permutations of different steps differ. */
+/* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose` makes the permutations of
+ * different steps differ. Orders that stay have none, so that one config can take what another skips, wherever it stands. */
 static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm_cache *perms,
                        uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
@@ -182,7 +182,8 @@ static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm_
             *p = leat_bitset_member(step->passing, *p);
             break;
         case LEAT_ORDER_SHUFFLE:
-            *p = leat_shuffle_at(&step->shuffle, step->n_in, purpose + (uint32_t)i, *epoch,
+            *p = leat_shuffle_at(&step->shuffle, step->n_in,
+                                 step->shuffle.reshuffle ? purpose + (uint32_t)i : 0, *epoch,
                                  &perms[i], *p);
             break;
         }

@@ -51,7 +51,7 @@ typedef struct leat_shuffle_cache {
 
 /* Returns the input element at output position p < n.
  * n        elements; UINT64_MAX (endless) is allowed only with a window and no block
- * purpose  below 2^28; different for each shuffle of a plan */
+ * purpose  below 2^28; different for each shuffle of a plan that reshuffles */
 uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
                          leat_shuffle_cache *cache, uint64_t p);
 

@@ -92,9 +92,14 @@ const char *leat_plan_class(const leat_plan *plan, int32_t i)
 
 int32_t leat_plan_n_classes(const leat_plan *plan, const char *tensor)
 {
-    return plan && tensor && !strcmp(leat_source_class_feature(plan->source), tensor)
-               ? plan->source->n_classes
-               : 0;
+    return plan && tensor ? leat_source_classes_of(plan->source, tensor).n : 0;
+}
+
+const char *leat_plan_tensor_class(const leat_plan *plan, const char *tensor, int32_t i)
+{
+    const leat_source_classes classes =
+        plan && tensor ? leat_source_classes_of(plan->source, tensor) : (leat_source_classes){ 0 };
+    return i >= 0 && i < classes.n_names ? classes.names[i] : NULL;
 }
 
 /* stamp: as begun. */
@@ -119,6 +124,11 @@ uint64_t leat_plan_stamp(const leat_plan *plan)
 uint64_t leat_plan_fingerprint(const leat_plan *plan)
 {
     return plan ? stamp_of(plan, leat_file_watch_stamp_of_some(plan->source->n_files)).digest : 0;
+}
+
+uint64_t leat_plan_content(const leat_plan *plan)
+{
+    return plan ? plan->content : 0;
 }
 
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)

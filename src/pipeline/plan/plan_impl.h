@@ -166,6 +166,7 @@ typedef struct leat_plan_batch_op {
 
 struct leat_plan {
     leat_plan_info info;
+    uint64_t content;    /* leat_plan_content() */
     leat_source *source; /* owned */
     leat_order order;
     leat_cache *cache;    /* owned; NULL: none. Its content changes, see cache.h */

@@ -179,8 +179,8 @@ static bool take_cached(leat_row_job *job)
         job->samples[c].owned = kept.owned;
         n_bytes += (uint64_t)leat_shape_bytes(&kept.views[c].shape);
     }
-    if (kept.n_read)
-        leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 1, kept.n_read);
+    if (kept.n_read) /* its time is that of the hit */
+        leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 0, kept.n_read);
     leat_trace_count(job->hits, 1, n_bytes);
     leat_timing_charge(job->hits, &job->stopwatch);
     return true;

@@ -209,23 +209,24 @@ static int read_values(leat_csv_feature *f, const leat_csv_layout *layout,
 
 /* The classes of the source are those of its feature `label`, else of the first one that has some. The latter have names if it is
  * the only one: nobody knows which one the label is. */
-static int name_classes(opening *o, const leat_csv_feature *feature, const char *name,
+static int name_classes(opening *o, leat_csv_feature *feature, leat_feature_info *info,
                         leat_error *err)
 {
     const int32_t n = feature->n_classes;
-    const bool is_label = !strcmp(name, "label"), has_others = o->base->n_classes > 0;
-    if (n && has_others && !is_label && strcmp(o->base->class_feature, "label") != 0)
-        o->base->class_names = NULL;
-    if (!n || (has_others && !is_label))
+    const bool is_label = !strcmp(info->name, "label"), has_others = o->base->n_classes > 0;
+    if (!n)
         return LEAT_OK;
-    free(o->f->class_names);
-    if (!(o->f->class_names = calloc((size_t)n, sizeof *o->f->class_names)))
+    if (!(feature->class_names = calloc((size_t)n, sizeof *feature->class_names)))
         return leat_fail(err, LEAT_E_NOMEM, "%d classes", n);
     for (int32_t i = 0; i < n; i++)
-        o->f->class_names[i] = feature->classes[i];
-    o->base->class_names = o->f->class_names;
-    o->base->n_classes = n;
-    o->base->class_feature = name;
+        feature->class_names[i] = feature->classes[i];
+    info->classes = (leat_source_classes){ feature->class_names, n, n };
+    if (!has_others || is_label) {
+        o->base->class_names = feature->class_names;
+        o->base->n_classes = n;
+        o->base->class_feature = info->name;
+    } else if (strcmp(o->base->class_feature, "label") != 0)
+        o->base->class_names = NULL;
     return LEAT_OK;
 }
 
@@ -254,7 +255,7 @@ static int add_feature(opening *o, const leat_node *node, leat_error *err)
     leat_feature_info *const info = &o->base->features[o->base->n_features++];
     snprintf(info->name, sizeof info->name, "%s", node->key);
     info->shape = leat_shape_make(o->f->list[i].dtype, n > 1, &n);
-    return name_classes(o, &o->f->list[i], info->name, err);
+    return name_classes(o, &o->f->list[i], info, err);
 }
 
 static int by_column(const void *a, const void *b)
@@ -283,9 +284,10 @@ int leat_csv_features_open(leat_csv_features *out, leat_source *base, const leat
 
 void leat_csv_features_close(leat_csv_features *f)
 {
-    free(f->class_names);
-    for (int32_t i = 0; i < LEAT_MAX_FEATURES; i++)
+    for (int32_t i = 0; i < LEAT_MAX_FEATURES; i++) {
+        free(f->list[i].class_names);
         free(f->list[i].classes);
+    }
     free(f->targets);
 }
 

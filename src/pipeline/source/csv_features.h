@@ -27,6 +27,7 @@ typedef struct leat_csv_feature {
         float f32;
     } missing;
     char (*classes)[LEAT_OPTION_STRING_MAX]; /* names of the labels from 0; NULL: numbers. Owned */
+    char **class_names;                      /* into `classes`. Owned */
     int32_t n_classes;
 } leat_csv_feature;
 
@@ -40,8 +41,7 @@ typedef struct leat_csv_features {
     leat_csv_feature list[LEAT_MAX_FEATURES];
     leat_csv_target *targets; /* by column */
     size_t n_targets;
-    char **class_names; /* into the `classes` of a feature */
-    bool has_names;     /* a column was given by a name that is no number */
+    bool has_names; /* a column was given by a name that is no number */
 } leat_csv_features;
 
 /* Reads the config's `features` and adds them to the source.

@@ -59,7 +59,7 @@ static uint64_t digest_blocks(int fd, uint64_t bytes, uint64_t n_most)
     const uint64_t all = (bytes + BLOCK - 1) / BLOCK, n = all < n_most ? all : n_most;
     uint64_t digest = 0;
     for (uint64_t i = 0; i < n; i++) {
-        const uint64_t offset = i ? (bytes - BLOCK) * i / (n - 1) : 0;
+        const uint64_t offset = leat_digest_place(bytes, BLOCK, i, n);
         const ssize_t got = leat_format_pread(fd, block, sizeof block, offset);
         digest = leat_digest_chain(digest, got < 0 ? 0 : leat_digest_row(block, (size_t)got, i));
     }

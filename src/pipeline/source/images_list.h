@@ -6,7 +6,7 @@
  * Of a folder, classes are the sub-folders in byte order of their names; labels count from 0. An empty folder is a
  * class too. Files are in byte order of their names, so the same tree gives the same list everywhere.
  * The first bytes of a file tell whether it is an image (image_format.h); several threads read them, and its size.
- * Names that begin with a dot, files outside of class folders and files that are no images are left
+ * Names that begin with a dot are passed over. Files outside of class folders and files that are no images are left
  * out; `notes` says so. A file that a list names has to be an image. */
 #ifndef LEAT_IMAGES_LIST_H
 #define LEAT_IMAGES_LIST_H

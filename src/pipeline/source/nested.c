@@ -201,7 +201,7 @@ void leat_nested_child_count(const leat_nested_child *child, leat_source *whole)
     whole->set_bytes += source->set_bytes + leat_order_set_bytes(&child->order);
     whole->digest = leat_digest_chain(whole->digest, source->digest);
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
-    whole->digest = leat_combine_digest(&child->order, whole->digest);
+    whole->digest = leat_combine_digest(&child->order, true, whole->digest);
 }
 
 double leat_nested_mean(const leat_source *source, bool stored)
@@ -218,58 +218,111 @@ void leat_nested_mean_add(const leat_nested_child *child, double elements, leat_
     whole->mean_stored += elements * leat_nested_mean(child->source, true);
 }
 
-/* A label must mean the same class in all children. The longest list of names is that of the whole, unless a child has
- * none. longest: the child that has it so far */
-static int join_classes(const leat_source_children *children, size_t i, size_t *longest,
+/* The classes of a feature of child i. feature: NULL: of the source, unless they are of another feature than those of child 0. */
+static leat_source_classes classes_in(const leat_source_children *children, size_t i,
+                                      const char *feature, bool may_be_label)
+{
+    const leat_source *const source = children->list[i].source;
+    const char *const mine = leat_source_class_feature(source);
+    const char *const first = leat_source_class_feature(children->list[0].source);
+    leat_source_classes classes = leat_source_own_classes(source);
+    if (feature)
+        classes = leat_source_classes_of(source, feature);
+    else if (*mine && *first && strcmp(mine, first) != 0)
+        classes = (leat_source_classes){ 0 };
+    if (!may_be_label)
+        classes.n_names = 0;
+    return classes;
+}
+
+static int same_classes(const leat_source_children *children, size_t i, const char *feature,
+                        leat_source_classes mine, size_t k, leat_source_classes other,
                         leat_error *err)
 {
-    const leat_source *const mine = children->list[i].source;
-    const leat_source *const other = children->list[*longest].source;
+    const char *const of = feature ? feature : leat_source_class_feature(children->list[i].source);
     char a[200], b[200];
-    if (!mine->class_names || !other->class_names) {
-        *longest = mine->class_names ? i : *longest;
-        return LEAT_OK;
-    }
-    for (int32_t k = 0; k < mine->n_classes && k < other->n_classes; k++)
-        if (!leat_visible_same(mine->class_names[k], other->class_names[k]))
+    for (int32_t c = 0; c < mine.n_names && c < other.n_names; c++)
+        if (!leat_visible_same(mine.names[c], other.names[c]))
             return leat_node_fail(
                 children->list[i].where, err, LEAT_E_CONFIG,
-                "the sources differ: class %d is '%s' in %s, but '%s' in %s, so labels mean other "
-                "classes: all need the same names in the same order (a folder without images "
-                "counts)",
-                k, mine->class_names[k], leat_nested_child_name(children, i, a, sizeof a),
-                other->class_names[k], leat_nested_child_name(children, *longest, b, sizeof b));
-    *longest = mine->n_classes > other->n_classes ? i : *longest;
+                "the sources differ: class %d%s%s%s is '%s' in %s, but '%s' in %s, so labels mean "
+                "other classes: all need the same names in the same order (a folder without "
+                "images counts)",
+                c, *of ? " of '" : "", of, *of ? "'" : "", mine.names[c],
+                leat_nested_child_name(children, i, a, sizeof a), other.names[c],
+                leat_nested_child_name(children, k, b, sizeof b));
+    return LEAT_OK;
+}
+
+/* A label must mean the same class in all children. The longest list of names is that of the whole, whose number is unknown
+ * where a child has none. of: the child that has it */
+static int join_classes(const leat_source_children *children, const char *feature,
+                        bool may_be_label, leat_source_classes *out, size_t *of, bool *all_named,
+                        leat_error *err)
+{
+    const leat_source_classes first = classes_in(children, 0, feature, may_be_label);
+    leat_source_classes longest = first;
+    bool same_count = true;
+    *all_named = true;
+    *of = 0;
+    for (size_t i = 0; i < children->n; i++) {
+        const leat_source_classes mine = classes_in(children, i, feature, may_be_label);
+        const int rc = same_classes(children, i, feature, mine, *of, longest, err);
+        if (rc < 0)
+            return rc;
+        if (mine.n_names > longest.n_names) {
+            longest = mine;
+            *of = i;
+        }
+        *all_named &= mine.n_names > 0 && mine.n_names == mine.n;
+        same_count &= mine.n == first.n;
+    }
+    *out = longest;
+    if (!*all_named)
+        out->n = same_count ? first.n : 0;
+    return LEAT_OK;
+}
+
+/* Of each feature, and of the source. */
+static int join_all_classes(const leat_source_children *children, leat_source *whole,
+                            leat_error *err)
+{
+    leat_source_classes classes;
+    bool all_named;
+    size_t of;
+    int rc = LEAT_OK;
+    for (int32_t k = 0; k < whole->n_features && rc >= 0; k++) {
+        leat_feature_info *const feature = &whole->features[k];
+        rc = join_classes(children, feature->name, feature->shape.dtype == LEAT_I64,
+                          &feature->classes, &of, &all_named, err);
+    }
+    if (rc < 0 || (rc = join_classes(children, NULL, leat_source_has_labels(whole), &classes, &of,
+                                     &all_named, err)) < 0)
+        return rc;
+    whole->class_feature = leat_source_class_feature(children->list[of].source);
+    whole->class_names = all_named ? classes.names : NULL;
+    whole->n_classes = classes.n;
     return LEAT_OK;
 }
 
 int leat_nested_join(leat_source_children *children, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = children->list[0].source;
-    size_t n_named = 0, longest = 0;
-    const bool has_labels = leat_source_has_labels(model);
-    bool same_count = true;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);
     for (size_t i = 0; i < children->n; i++) {
         leat_nested_child *const child = &children->list[i];
-        int rc = match_features(children, i, whole, err);
-        if (rc < 0 || (has_labels && (rc = join_classes(children, i, &longest, err)) < 0))
+        const int rc = match_features(children, i, whole, err);
+        if (rc < 0)
             return rc;
         child->first = whole->n_records;
         whole->n_records += child->source->n_records;
         whole->fixed_sizes &= child->source->fixed_sizes;
         whole->opens_late |= child->source->opens_late;
         leat_nested_child_count(child, whole);
-        same_count &= child->source->n_classes == model->n_classes;
-        n_named += child->source->class_names != NULL;
     }
-    const leat_source *const named = children->list[longest].source;
-    whole->class_feature = leat_source_class_feature(named);
-    whole->class_names = has_labels && n_named == children->n ? named->class_names : NULL;
-    whole->n_classes = whole->class_names || same_count ? named->n_classes : 0;
-    return LEAT_OK;
+    return join_all_classes(children, whole, err);
 }
 
 int leat_nested_stamp(const leat_source_children *children, leat_file_watch_stamp *out,

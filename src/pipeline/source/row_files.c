@@ -17,6 +17,7 @@
 #include "base/search.h"
 #include "formats/grow.h"
 #include "row_paths.h"
+#include "source_list.h"
 #include "source_notes.h"
 
 const leat_row_group *leat_row_files_group_of(const leat_source *source, uint64_t record)
@@ -270,8 +271,11 @@ static void count_files(leat_row_files *s)
         const size_t n = leat_source_common_folder(s->files[0]->path, s->files[i]->path);
         above = n < above ? n : above;
     }
-    for (size_t i = 0; i < s->n_files; i++)
+    for (size_t i = 0; i < s->n_files; i++) {
         leat_source_count_file(&s->base, s->files[i]->path + above);
+        if (s->base.table != &leat_source_csv) /* a byte order mark is no content */
+            s->base.digest = leat_digest_chain(s->base.digest, s->files[i]->bytes); /* as stored */
+    }
 }
 
 int leat_row_files_end(leat_row_files *s, int rc, leat_source **out)

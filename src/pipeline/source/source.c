@@ -130,6 +130,23 @@ const char *leat_source_class_feature(const leat_source *source)
     return only;
 }
 
+leat_source_classes leat_source_own_classes(const leat_source *source)
+{
+    return (leat_source_classes){ .names = source->class_names,
+                                  .n = source->n_classes,
+                                  .n_names = source->class_names ? source->n_classes : 0 };
+}
+
+leat_source_classes leat_source_classes_of(const leat_source *source, const char *feature)
+{
+    for (int32_t i = 0; i < source->n_features; i++)
+        if ((source->features[i].classes.n || source->features[i].classes.n_names) &&
+            !strcmp(source->features[i].name, feature))
+            return source->features[i].classes;
+    return !strcmp(leat_source_class_feature(source), feature) ? leat_source_own_classes(source)
+                                                               : (leat_source_classes){ 0 };
+}
+
 void leat_source_order(const leat_source *source, leat_order *out)
 {
     if (source->combine)

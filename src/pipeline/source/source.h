@@ -25,10 +25,19 @@ typedef struct leat_extent {
 
 #define LEAT_FEATURE_NAME 64 /* bytes, including the terminating 0 */
 
+/* Classes, by label. Owned by who read them. */
+typedef struct leat_source_classes {
+    char **names; /* NULL: unknown */
+    int32_t n;    /* classes; 0: unknown, as where a part of a combined source has no names */
+    int32_t n_names;
+} leat_source_classes;
+
 /* One named tensor of every record. A dim that differs between records is LEAT_UNKNOWN_DIM. */
 typedef struct leat_feature_info {
     char name[LEAT_FEATURE_NAME];
     leat_shape shape;
+    leat_source_classes
+        classes; /* unknown: those of the source if it is its class feature, else unknown */
 } leat_feature_info;
 
 typedef struct leat_source leat_source;
@@ -152,6 +161,9 @@ struct leat_source {
 
 bool leat_source_has_labels(const leat_source *source);           /* some feature is int64 */
 const char *leat_source_class_feature(const leat_source *source); /* "": unknown */
+leat_source_classes leat_source_classes_of(const leat_source *source, const char *feature);
+/* Those of the source. */
+leat_source_classes leat_source_own_classes(const leat_source *source);
 /* Puts the name of the record before the message that *err holds, and the record into its fields. */
 int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code);
 

@@ -77,7 +77,7 @@ static leat_view label_of(const images_source *source, uint64_t record)
     return view;
 }
 
-/* Of names and labels: a list that names the files of a folder has the same digest. */
+/* Of names, sizes and labels: a list that names the files of a folder has the same digest. */
 static uint64_t digest_of(const images_source *source)
 {
     const leat_images_list *const list = &source->list;
@@ -85,6 +85,7 @@ static uint64_t digest_of(const images_source *source)
     for (size_t i = 0; i < list->n_files; i++) {
         const char *const name = leat_images_list_name(list, i);
         digest = leat_digest_chain(digest, leat_digest_row(name, strlen(name), i));
+        digest = leat_digest_chain(digest, list->files[i].bytes);
         if (source->base.n_features > 1) {
             const leat_view label = label_of(source, i);
             digest = leat_digest_chain(
@@ -118,11 +119,12 @@ static void add_features(images_source *source)
     const int64_t bytes = LEAT_UNKNOWN_DIM, n = given ? (int64_t)given->labels.n_columns : 1;
     leat_source *const base = &source->base;
     base->features[base->n_features++] =
-        (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };
+        (leat_feature_info){ .name = "image", .shape = leat_shape_make(LEAT_U8, 1, &bytes) };
     if (!n)
         return;
     source->label = leat_shape_make(given && given->labels.floats ? LEAT_F32 : LEAT_I64, n > 1, &n);
-    base->features[base->n_features++] = (leat_feature_info){ "label", source->label };
+    base->features[base->n_features++] =
+        (leat_feature_info){ .name = "label", .shape = source->label };
 }
 
 static uint64_t memory_of(const leat_images_list *list)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "combined.h"
+#include "config/number.h"
 #include "source_list.h"
 
 typedef struct mix_options {
@@ -21,7 +22,8 @@ static const leat_option options[] = {
     LEAT_OPTION_I64_OR(
         mix_options, stop, "longest", 1, 9e15, stops,
         "where a pass ends; longest: when every source has been read once (shorter ones repeat); "
-        "shortest: before any source starts again; a number: after that many elements"),
+        "shortest: before any source has started again in the first pass; a number: after that "
+        "many elements"),
     LEAT_OPTION_END
 };
 
@@ -65,13 +67,16 @@ static int read_weights(const mix_options *o, size_t n, uint64_t *weights, const
         return leat_fail(err, LEAT_E_CONFIG,
                          "mix: weights is a list of %zu numbers, one for each source", n);
     for (size_t i = 0; i < n; i++, at = at->next) {
-        weights[i] = at->text ? read_weight(at->text) : 0;
+        const bool is_ambiguous = at->text && leat_number_is_ambiguous(at->text);
+        weights[i] = at->text && !is_ambiguous ? read_weight(at->text) : 0;
         *bad = at;
         if (!weights[i])
             return leat_fail(err, LEAT_E_CONFIG,
                              "mix: a weight is a number above 0 and up to %u, with at most %d "
-                             "decimals; got '%.40s'",
-                             MOST_WEIGHT, MOST_DECIMALS, at->text ? at->text : "a list");
+                             "decimals%s; got '%.40s'",
+                             MOST_WEIGHT, MOST_DECIMALS,
+                             is_ambiguous ? " and no zero before other digits" : "",
+                             at->text ? at->text : "a list");
     }
     *bad = o->weights;
     return LEAT_OK;

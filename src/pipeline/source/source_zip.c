@@ -2,7 +2,8 @@
  *
  * source_zip.c: several sources side by side. Record k is element k of each, with the features of all.
  * The worker that needs a record reads it child by child. The orders of the children must be the same in
- * every epoch, because their elements belong together. */
+ * every epoch, because their elements belong together. Each feature keeps its classes; those of the whole are of `label`,
+ * else of the first source that has some. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,9 @@ static int add_features(const leat_source_children *children, size_t i, leat_sou
         for (size_t other = 0; other < i; other++)
             if (has_feature(children->list[other].source, source->features[k].name))
                 return fail_clash(children, i, other, source->features[k].name, err);
-        whole->features[whole->n_features++] = source->features[k];
+        leat_feature_info *const to = &whole->features[whole->n_features++];
+        *to = source->features[k];
+        to->classes = leat_source_classes_of(source, to->name);
     }
     return LEAT_OK;
 }
@@ -153,7 +156,8 @@ static int add_child(const leat_source_children *children, size_t i, leat_source
     leat_nested_child_count(child, whole);
     leat_nested_mean_add(child, 1, whole);
     const char *const feature = leat_source_class_feature(child->source);
-    if (!whole->n_classes && *feature) {
+    if (*feature &&
+        (!whole->n_classes || (child->source->n_classes && !strcmp(feature, "label")))) {
         whole->n_classes = child->source->n_classes;
         whole->class_names = child->source->class_names;
         whole->class_feature = feature;

@@ -5,9 +5,23 @@
  * read together have none if one has none. If a class has two names, labels mean other classes: an error, unless no feature
  * can be a label. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/labels_file.h"
 #include "tfrecord_impl.h"
+
+/* They are the classes of every feature that reads the same values. */
+static void name_features(leat_tfrecord_source *source, leat_source_classes classes)
+{
+    leat_source *const base = &source->base;
+    const char *const label = leat_source_class_feature(base), *key = NULL;
+    for (int32_t i = 0; i < base->n_features; i++)
+        if (!strcmp(base->features[i].name, label))
+            key = source->features.wanted[i].key;
+    for (int32_t i = 0; key && i < base->n_features; i++)
+        if (!strcmp(source->features.wanted[i].key, key))
+            base->features[i].classes = classes;
+}
 
 int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, size_t n_paths,
                               leat_error *err)
@@ -32,6 +46,7 @@ int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, 
     source->class_text = labels.text;
     source->base.class_names = labels.names;
     source->base.n_classes = (int32_t)labels.n;
+    name_features(source, leat_source_own_classes(&source->base));
     return LEAT_OK;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tfrecord_list.h"
 
+#include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/manifest.h"
 #include "formats/same_file.h"
@@ -82,7 +85,7 @@ static int add_manifest(leat_tfrecord_list *list, const char *name, leat_file_wa
     if (stat(name, &status) == 0) /* if not, it cannot be read */
         *id = leat_file_watch_id_in(&status);
     int rc = leat_manifest_read(name, &manifest, &why);
-    if (rc < 0)
+    if (rc < 0 || (rc = leat_manifest_sort(&manifest, name, &why)) < 0)
         rc = leat_tfrecord_features_fail(err, &why);
     else if (!manifest.n_shards)
         rc = leat_node_fail(where, err, LEAT_E_IO, "%s lists no file", name);
@@ -126,6 +129,33 @@ static int by_path(const void *one, const void *other)
     const leat_tfrecord_listed *const a = one, *const b = other;
     const int order = strcmp(a->path, b->path);
     return order ? order : !a->manifest - !b->manifest;
+}
+
+/* If some paths are absolute, as manifests may list them, all are: one order, whatever names lead to a file. */
+static int make_alike(leat_tfrecord_list *list, leat_error *err)
+{
+    size_t n_absolute = 0;
+    for (size_t i = 0; i < list->n; i++)
+        n_absolute += *list->files[i].path == '/';
+    if (n_absolute == 0 || n_absolute == list->n)
+        return LEAT_OK;
+    char *const folder = getcwd(NULL, 0);
+    if (!folder)
+        return leat_fail(err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO, "the current folder: %s",
+                         strerror(errno));
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < list->n && rc == LEAT_OK; i++) {
+        char *const path = list->files[i].path, *whole = NULL;
+        if (*path == '/')
+            continue;
+        if (asprintf(&whole, "%s/%s", folder[1] ? folder : "", path) < 0)
+            rc = no_memory(list, err);
+        else
+            list->files[i].path = whole;
+        free(rc == LEAT_OK ? path : NULL);
+    }
+    free(folder);
+    return rc;
 }
 
 /* The files of manifests alone are not looked at, only their folders: there may be millions. */
@@ -209,6 +239,8 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     out->paths = rc == LEAT_OK ? calloc(out->n + 1, sizeof *out->paths) : NULL;
     if (rc < 0 || !out->paths)
         return rc < 0 ? rc : no_memory(out, err);
+    if ((rc = make_alike(out, err)) < 0)
+        return rc;
     qsort(out->files, out->n, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->n; i++)
         out->paths[i] = out->files[i].path;

@@ -92,7 +92,8 @@ static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *
 }
 
 const leat_layer leat_layer_avg_pool = {
-    .kind = { "avg_pool", "the mean of each window", leat_pool_table },
+    .kind = { "avg_pool", "the mean of each window; pixels of the padding do not count",
+              leat_pool_table },
     .options_size = sizeof(leat_pool_options),
     .shape = shape,
     .forward = leat_pool_forward,

@@ -40,10 +40,13 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
     to[0] = (leat_param){ .part = "scale",
                           .shape = channels,
                           .init = o->scale_initial > 0 ? LEAT_INIT_ONE : LEAT_INIT_ZERO,
-                          .trained = o->scale };
-    to[1] = (leat_param){
-        .part = "shift", .shape = channels, .init = LEAT_INIT_ZERO, .trained = o->shift
-    };
+                          .trained = o->scale,
+                          .constant = !o->scale };
+    to[1] = (leat_param){ .part = "shift",
+                          .shape = channels,
+                          .init = LEAT_INIT_ZERO,
+                          .trained = o->shift,
+                          .constant = !o->shift };
     to[2] = (leat_param){
         .part = "mean", .shape = channels, .init = LEAT_INIT_ZERO, .statistic = true
     };

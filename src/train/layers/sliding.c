@@ -68,12 +68,13 @@ int leat_sliding_make(const leat_shape *in, const leat_i64s *size, const leat_i6
         out->size[i] = at(size, i);
         out->stride[i] = stride->n ? at(stride, i) : out->size[i];
         out->dilation[i] = dilation && dilation->n ? at(dilation, i) : 1;
-        if (padding >= out->size[i] * out->dilation[i])
+        const int64_t reach = (out->size[i] - 1) * out->dilation[i] + 1;
+        if (padding >= reach)
             return leat_fail(
                 err, LEAT_E_CONFIG,
-                "%s: padding %lld is not smaller than its window of %lld: some outputs "
-                "would see no pixel",
-                what, (long long)padding, (long long)out->size[i]);
+                "%s: padding %lld is not smaller than its window, which reaches over %lld "
+                "pixels: some outputs would see none",
+                what, (long long)padding, (long long)reach);
         place(out, i, padding);
     }
     if (out->out[0] < 1 || out->out[1] < 1)

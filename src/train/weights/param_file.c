@@ -317,3 +317,34 @@ int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor 
         file->tensors[i].data = found->data;
     return rc;
 }
+
+/* The first value of a float32 tensor that is not the constant, or the constant. Its data may be unaligned. */
+static float other_value(const leat_safetensor *t, float constant)
+{
+    float value = constant;
+    for (size_t i = 0; i < t->bytes / sizeof value && value == constant; i++)
+        memcpy(&value, (const char *)t->data + i * sizeof value, sizeof value);
+    return value;
+}
+
+int leat_param_file_check_constants(const leat_model *model, const leat_param_file *file,
+                                    const char *path, leat_error *err)
+{
+    for (size_t i = 0; i < file->n; i++) {
+        const leat_param_tensor *const row = &file->rows[i];
+        const leat_model_layer *const l = &model->layers[row->layer];
+        const leat_param *const p = &l->params[row->param];
+        const float constant = p->init == LEAT_INIT_ONE ? 1 : 0;
+        if (!p->constant || !file->tensors[i].data)
+            continue;
+        const float found = other_value(&file->tensors[i], constant);
+        if (found != constant)
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: the %s of layer '%s' has a value of %g there, but is %g in all "
+                             "channels of the model (`%s: false`): write `%s: true` in that layer, "
+                             "and name '%s.%s' in train.frozen to keep the file's values",
+                             path, p->part, l->name, (double)found, (double)constant, p->part,
+                             p->part, l->name, p->part);
+    }
+    return LEAT_OK;
+}

@@ -56,6 +56,10 @@ int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *
                           const char *path, leat_error *err);
 bool leat_param_file_fits(const leat_safetensor *wanted, const leat_safetensor *found);
 const char *leat_param_file_text(const leat_safetensor *t, char text[96]);
+/* Refuses values that were taken for what the model has as a constant, if they are others: the result would be another model
+ * than the config says. Returns LEAT_OK, LEAT_E_DATA with what to write. */
+int leat_param_file_check_constants(const leat_model *model, const leat_param_file *file,
+                                    const char *path, leat_error *err);
 /* Writes the values that were taken, which need not be all, to the trainer's device, through memory for the largest of them if `copy` is given
  * or the file is not aligned. */
 int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_param_copy *copy,

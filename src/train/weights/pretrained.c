@@ -227,9 +227,11 @@ static int check_all(const matching *m, leat_error *err)
 /* The first batch decides only weights that are not the file's. */
 static void keep_from_whitening(leat_trainer *trainer, const leat_param_file *to)
 {
-    for (size_t i = 0; i < to->n; i++)
-        if (to->tensors[i].data && to->rows[i].param == 0)
-            trainer->model.layers[to->rows[i].layer].params[0].init = LEAT_INIT_HE;
+    for (size_t i = 0; i < to->n; i++) {
+        leat_param *const p = &trainer->model.layers[to->rows[i].layer].params[to->rows[i].param];
+        if (to->tensors[i].data && p->init == LEAT_INIT_WHITEN)
+            p->init = LEAT_INIT_HE;
+    }
     trainer->whiten = trainer->whiten && leat_whiten_wanted(&trainer->model);
 }
 
@@ -262,6 +264,8 @@ static int compare_file(leat_trainer *trainer, bool load, leat_error *err)
         rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err);
     if (rc == LEAT_OK)
         rc = check_all(&m, err);
+    if (rc == LEAT_OK)
+        rc = leat_param_file_check_constants(&trainer->model, &to, w.path, err);
     if (rc == LEAT_OK)
         rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err);
     if (rc == LEAT_OK && load && (rc = leat_weight_file_write(&w, &to, trainer, err)) == LEAT_OK) {

@@ -37,14 +37,15 @@ int leat_weight_classes_text(const char *const *names, int64_t n, char **out, le
     return LEAT_OK;
 }
 
-int leat_weight_classes_of(const leat_plan *plan, int32_t n, char **out, leat_error *err)
+int leat_weight_classes_of(const leat_plan *plan, const char *target, int32_t n, char **out,
+                           leat_error *err)
 {
     const char **const names = calloc((size_t)n, sizeof *names);
     int32_t known = 0;
     *out = NULL;
     if (!names)
         return leat_fail(err, LEAT_E_NOMEM, "no memory for the names of %d classes", n);
-    while (known < n && (names[known] = leat_plan_class(plan, known)))
+    while (known < n && (names[known] = leat_plan_tensor_class(plan, target, known)))
         known++;
     const int rc = known ? leat_weight_classes_text(names, known, out, err) : LEAT_OK;
     free(names);

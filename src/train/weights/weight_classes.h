@@ -15,8 +15,9 @@
  * *out     owned by the caller
  * returns  LEAT_OK or LEAT_E_NOMEM */
 int leat_weight_classes_text(const char *const *names, int64_t n, char **out, leat_error *err);
-/* The same of a plan's names, of which there are some. */
-int leat_weight_classes_of(const leat_plan *plan, int32_t n, char **out, leat_error *err);
+/* The same of the names that a plan has of the target's n classes. */
+int leat_weight_classes_of(const leat_plan *plan, const char *target, int32_t n, char **out,
+                           leat_error *err);
 /* LEAT_E_CONFIG: a name is another one than in the note. Names that only one of them has are not compared. */
 int leat_weight_classes_same(const char *note, const char *const *names, int64_t n,
                              leat_error *err);

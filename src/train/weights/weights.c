@@ -102,6 +102,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
         (rc = leat_param_file_open(&trainer->model, 1u << LEAT_VALUES_WEIGHT, &to, err)) ==
             LEAT_OK &&
         (rc = take_all(&w, &trainer->model, &to, err)) == LEAT_OK &&
+        (rc = leat_param_file_check_constants(&trainer->model, &to, path, err)) == LEAT_OK &&
         (rc = leat_weight_file_check_layout(&w, &trainer->model, &to, err)) == LEAT_OK &&
         (rc = leat_weight_file_classes(&w, &classes, err)) == LEAT_OK)
         rc = leat_weight_file_write(&w, &to, trainer, err);

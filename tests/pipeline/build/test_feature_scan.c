@@ -136,6 +136,45 @@ TEST(sets_are_the_same)
         leat_bitset_close(&want[i]);
 }
 
+static uint64_t content_of(const char *boundaries, const char *options, const char *behind)
+{
+    char stages[300];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(stages, sizeof stages,
+             "{bucket_by_length: {feature: blob, boundaries: %s, %s}}, {repeat: 2}%s", boundaries,
+             options, behind);
+    check(open_plan(-1, stages, &plan, &err), &err);
+    const uint64_t content = leat_plan_content(plan);
+    leat_plan_close(&plan);
+    return content;
+}
+
+/* The sizes of batches do not count, unless they decide which samples come. */
+TEST(the_content_of_buckets)
+{
+    static const char *const same[] = { "sizes: 8", "sizes: [16, 8, 4]",
+                                        "sizes: 1, drop_remainder: true" },
+                             *const other[] = { "sizes: 999, drop_remainder: true",
+                                                "sizes: [999, 1, 1], drop_remainder: true",
+                                                "sizes: [1, 1, 999], drop_remainder: true",
+                                                "sizes: 8, truncate: true" };
+    static const char limits[] = "[90, 200, 300]", cut[] = ", {take: 3}";
+    const uint64_t want = content_of(limits, same[0], ""),
+                   want_cut = content_of(limits, same[0], cut);
+    assert_true(content_of("[90, 210, 300]", same[0], "") != want);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        assert_true(content_of(limits, same[i], "") == want);
+        assert_int_equal(content_of(limits, same[i], cut) == want_cut, !i);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        const uint64_t content = content_of(limits, other[i], "");
+        assert_true(content != want);
+        for (size_t k = 0; k < i; k++)
+            assert_true(content_of(limits, other[k], "") != content);
+    }
+}
+
 /* Lists of up to 611 numbers, and one of 700. */
 static void write_lists(const char *name)
 {

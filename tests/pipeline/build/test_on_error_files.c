@@ -209,13 +209,6 @@ TEST(rows_of_buckets)
             leat_builder_stage(b, "bucket_by_length",
                                "{feature: blob, boundaries: [100, 400, 900], sizes: [20, 10, 7]}");
             leat_plan *plan = plan_of_builder(b);
-            /* `auto` counts samples, not as many largest batches. */
-            plan->order.n_batches *= 1000;
-            plan->max_errors = LEAT_ERRORS_AUTO;
-            leat_stage_on_error_set_limit(plan);
-            assert_in_range(plan->max_errors, 10 * N - 1, 10 * N);
-            plan->order.n_batches /= 1000;
-            plan->max_errors = INT64_MAX;
             leat_loader *loader = open_loader(plan, NULL);
             int rc;
             while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
@@ -246,6 +239,34 @@ TEST(rows_of_buckets)
     remove(good);
     snprintf(text, sizeof text, "%s.idx", good);
     remove(text);
+}
+
+/* `auto` counts the samples of all batches, not as many of the largest. */
+TEST(a_limit_of_buckets)
+{
+    char file[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", side[64], text[400];
+    const int fd = mkstemps(file, 9);
+    assert_true(fd >= 0);
+    close(fd);
+    write_records(file, 0, N, 900);
+    for (int drop = 0; drop < 2; drop++) {
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {x: {}, blob: {}}}}\n"
+                 "pipeline: [{on_error: mask}, {bucket_by_length: {feature: blob, boundaries: "
+                 "[100, 400, 900], sizes: [20, 10, 7], drop_remainder: %s}}, {repeat: 1000}]\n",
+                 file, drop ? "true" : "false");
+        leat_plan *plan = plan_of_text(text);
+        leat_order_cache cache = { 0 };
+        uint64_t rows = 0;
+        for (uint64_t b = 0; b < plan->order.n_batches; b++)
+            rows += leat_order_find(&plan->order, &cache, b).rows;
+        assert_true(drop ? rows < 1000 * N : rows == 1000 * N);
+        assert_int_equal(plan->max_errors, rows / 100);
+        leat_plan_close(&plan);
+    }
+    remove(file);
+    snprintf(side, sizeof side, "%s.idx", file);
+    remove(side);
 }
 
 /* On a device the column lies behind the tensors and comes with them. */

@@ -126,18 +126,53 @@ TEST(auto_allows_one_in_a_hundred_but_ten)
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "more than 10 bad records in epoch 0"));
-    leat_loader_close(&loader);
-    plan->order.n_batches = 10000; /* a large set */
-    plan->max_errors = LEAT_ERRORS_AUTO;
-    leat_stage_on_error_set_limit(plan);
-    assert_int_equal(plan->max_errors, 10000 * SIZE / 100);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = on_error_plan(&fail, rows);
     loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     assert_null(strstr(err.message, "bad records"));
     close_loader_and_plan(&loader, &plan);
     free(rows);
+}
+
+/* A short batch has no more samples than it has rows. */
+TEST(auto_counts_samples)
+{
+    static const struct {
+        uint64_t n;
+        const char *size, *stage, *options; /* behind batch */
+        int64_t limit;
+    } sets[] = {
+        { 1001, "1000", NULL, NULL, 10 },
+        { 1500, "1400", NULL, NULL, 15 },
+        { 2001, "2000", NULL, NULL, 20 },
+        { 1001, "10000", NULL, NULL, 10 },
+        { 1999, "1", NULL, NULL, 19 },
+        { 2001, "{size: 2000, drop_remainder: true}", NULL, NULL, 20 },
+        { 2001, "2000", "take", "1", 20 },
+        { 2001, "2000", "skip", "1", 10 },
+        { 2001, "2000", "shuffle", NULL, 20 },
+        { 1999, "700", "repeat", "3", 59 },
+        { 5000, "700", "shard", "{count: 2, index: 0}", 28 },
+        { 1999, "700", "shard", "{count: 2, index: 0}", 12 },
+        { 100000, "1", NULL, NULL, 1000 },
+        { 100000, "1", "repeat", "3", 3000 },
+    };
+    static const uint8_t values[100000];
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const leat_rows rows = { "x", leat_shape_make(LEAT_U8, 0, NULL), values };
+        leat_builder *b = leat_builder_open();
+        leat_builder_rows(b, sets[i].n, &rows, 1);
+        leat_builder_stage(b, "on_error", "mask");
+        leat_builder_stage(b, "batch", sets[i].size);
+        if (sets[i].stage)
+            leat_builder_stage(b, sets[i].stage, sets[i].options);
+        leat_plan *plan = plan_of_builder(b);
+        if (plan->max_errors != sets[i].limit)
+            fail_msg("set %zu: %lld bad records are allowed, not %lld", i,
+                     (long long)plan->max_errors, (long long)sets[i].limit);
+        leat_plan_close(&plan);
+    }
 }
 
 TEST(a_raised_limit_goes_on_from_the_state)

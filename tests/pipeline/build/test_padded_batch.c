@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fixtures/record_file.h"
+#include "ops/image/cast_value.h"
 #include "pipeline/plan/plan_impl.h"
 
 #define N_RECORDS 500
@@ -254,6 +255,33 @@ TEST(fixed_features_and_ops)
     close_loader_and_plan(&loader, &plan);
 }
 
+/* Every float type has them, and its NaN stays one. */
+TEST(values_that_are_no_numbers)
+{
+    static const char *const values[] = { "nan", "NaN", "inf", "-inf" };
+    static const leat_dtype types[] = { LEAT_F32, LEAT_F16, LEAT_BF16 };
+    for (size_t i = 0; i < 12; i++) {
+        const leat_dtype type = types[i / 4];
+        char stages[300];
+        leat_plan *plan;
+        leat_batch *batch;
+        leat_error err;
+        snprintf(stages, sizeof stages,
+                 "{map: {tensor: tokens, ops: [{cast: %s}]}}, {padded_batch: {size: 4, shapes: "
+                 "{tokens: 32}, values: {tokens: %s}}}",
+                 leat_dtype_name(type), values[i % 4]);
+        check(open_plan("tokens: {type: int64, shape: [-1]}", stages, "threads: 1", &plan, &err),
+              &err);
+        leat_loader *loader = open_loader(plan, NULL);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        const leat_view tokens = leat_batch_tensor(batch, 0);
+        const float last = leat_cast_load_f32(tokens.data, (int32_t)type, 31);
+        assert_true(i % 4 < 2 ? isnan(last) : last == (i % 4 == 2 ? INFINITY : -INFINITY));
+        leat_batch_release(batch);
+        close_loader_and_plan(&loader, &plan);
+    }
+}
+
 TEST(too_long_is_an_error_with_its_place)
 {
     char want[200];
@@ -297,6 +325,8 @@ static const struct {
     { FEATURES, "{padded_batch: {size: 4, values: {tokens: 1.5}}}", "must be one int64" },
     { FEATURES, "{padded_batch: {size: 4, values: {blob: 256}}}", "must be one uint8" },
     { FEATURES, "{padded_batch: {size: 4, values: {boxes: 1e39}}}", "must be one float32" },
+    { FEATURES, "{padded_batch: {size: 4, values: {boxes: 010}}}", "must be one float32" },
+    { FEATURES, "{padded_batch: {size: 4, values: {tokens: nan}}}", "must be one int64" },
     { FEATURES,
       "{map: {tensor: boxes, ops: [{cast: float16}]}}, {padded_batch: {size: 4, shapes: {boxes: "
       "[9, "

@@ -377,13 +377,21 @@ TEST(a_part_that_changes_with_the_epoch_is_told)
         { "shuffle, skip: 0", NULL },
         { "shuffle, repeat: 3, take: 30", "take: keeps different samples in each epoch" },
         { "shuffle, repeat, take: 30", NULL },
+        { "shuffle, batch: 2, skip: 5", "skip: keeps different samples in each epoch" },
+        { "shuffle, batch: 2, take: 5", NULL }, /* an epoch of five batches */
+        { "batch: 2, shuffle, take: 5", "take: keeps different samples in each epoch" },
+        { "shuffle: {reshuffle: false}, batch: 2, skip: 5", NULL },
+        { "take: 30, shuffle, batch: 2, skip: 0", NULL },
+        { "shuffle, repeat, take: 30, skip: 5", NULL },
+        { "shuffle, repeat, batch: 2, take: 18, skip: 2", NULL },
+        { "shuffle, batch: 2, repeat, take: 18, skip: 2", NULL },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[300];
         leat_plan *plan;
         leat_error err;
-        snprintf(text, sizeof text, "pipeline: [map: [decode_jpeg, resize: 8], %s, batch: 2]\n",
-                 rows[i].stages);
+        snprintf(text, sizeof text, "pipeline: [map: [decode_jpeg, resize: 8], %s%s]\n",
+                 rows[i].stages, strstr(rows[i].stages, "batch") ? "" : ", batch: 2");
         if (open_plan(text, NULL, &plan, &err) < 0)
             fail_msg("%s: %s", rows[i].stages, err.message);
         int is_told = 0;

@@ -5,6 +5,8 @@
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 
+#include <math.h>
+
 #include "pipeline/build/feature_scan.h"
 #include "pipeline/plan/plan_impl.h"
 
@@ -579,6 +581,43 @@ TEST(limits_of_int64_are_exact)
         if (!strstr(err.message, refused[i][1]))
             fail_msg("'%s' lacks '%s'", err.message, refused[i][1]);
     }
+}
+
+/* 0.1 and the next number of the type, 256 and 258, which has no number between them in bfloat16, infinities, NaN. */
+TEST(floats_of_any_type)
+{
+    static const uint16_t f16[] = { 0x2e66, 0x2e67, 0x5c00, 0x5c08, 0x7c00, 0xfc00, 0x7e00 };
+    static const uint16_t bf16[] = { 0x3dcd, 0x3dce, 0x4380, 0x4381, 0x7f80, 0xff80, 0x7fc0 };
+    const float f32[] = { 0.1f, nextafterf(0.1f, 1), 256, 258, INFINITY, -INFINITY, NAN };
+    enum { TENTH = 1, NEXT = 2, FIRST = 4, SECOND = 8, INF = 16, MINUS_INF = 32 };
+    static const struct {
+        const char *options;
+        int kept;
+    } limits[] = {
+        { "equals: 0.1", TENTH },
+        { "equals: [0.1, 258]", TENTH | SECOND },
+        { "equals: 257", 0 },
+        { "equals: 70000.5", 0 }, /* too large for float16 */
+        { "min: 257", SECOND | INF },
+        { "max: 257", TENTH | NEXT | FIRST | MINUS_INF },
+        { "equals: inf", INF },
+        { "equals: [1e300, 256]", FIRST },
+        { "max: 1e39", TENTH | NEXT | FIRST | SECOND | MINUS_INF },
+        { "min: -1e300", TENTH | NEXT | FIRST | SECOND | INF },
+        { "min: 1e39", INF },
+        { "min: -inf, max: 7e4", TENTH | NEXT | FIRST | SECOND | MINUS_INF },
+    };
+    static const leat_dtype types[] = { LEAT_F16, LEAT_BF16, LEAT_F32 };
+    const void *const values[] = { f16, bf16, f32 };
+    leat_error err;
+    for (int t = 0; t < 3; t++)
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+            const leat_shape shape = leat_shape_make(types[t], 0, NULL);
+            const int kept = kept_of(limits[i].options, shape, values[t], 7, &err);
+            if (kept != (limits[i].kept ? limits[i].kept : -1)) /* a plan of nothing is refused */
+                fail_msg("type %d: %s keeps %#x, not %#x", t, limits[i].options, (unsigned)kept,
+                         (unsigned)limits[i].kept);
+        }
 }
 
 SUITE_FIXTURE(make_files, remove_folder)

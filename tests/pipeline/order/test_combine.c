@@ -362,6 +362,35 @@ TEST(each_record_once_and_each_child_in_its_own_order)
     leat_combine_close(&c);
 }
 
+/* What one config takes of an order that stays, in a combination, and another skips, without one, are the parts of one. */
+TEST(an_order_that_stays_is_the_same_in_a_combination)
+{
+    static leat_order_cache cache;
+    static const uint64_t sizes[] = { 50, 50, 7, 50 };
+    leat_combine *c = of_sizes(4, sizes);
+    leat_order alone;
+    uint64_t first = 0;
+    size_t bad;
+    leat_order_init(&alone, 50);
+    assert_int_equal(leat_order_add(&alone, LEAT_ORDER_SHUFFLE, 5, 0, NULL), LEAT_OK);
+    for (size_t i = 0; i < 4; i++) {
+        leat_order *const order = &c->children[i].order;
+        if (i == 1)
+            assert_int_equal(leat_order_add(order, LEAT_ORDER_SKIP, 0, 0, NULL), LEAT_OK);
+        assert_int_equal(leat_order_add(order, LEAT_ORDER_SHUFFLE, 5, 0, NULL), LEAT_OK);
+    }
+    assert_int_equal(leat_combine_concat(c, &bad, NULL), LEAT_OK);
+    for (size_t i = 0; i < 4; first += sizes[i++])
+        for (uint64_t p = 0; p < 50 && i != 2; p++) {
+            static leat_order_cache fresh;
+            uint64_t here = p, there = first + p, epoch = 0, other = 3;
+            leat_order_walk(&alone, &fresh, fresh.before, 0, &here, &epoch);
+            leat_combine_walk(c, &cache, 0, &there, &other);
+            assert_int_equal(there - first, here);
+        }
+    leat_combine_close(&c);
+}
+
 TEST(combinations_can_be_nested)
 {
     static leat_order_cache cache;

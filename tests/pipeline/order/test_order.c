@@ -35,7 +35,8 @@ static void model_step(list *l, const leat_order_step *step, uint32_t purpose)
             }
         }
     if (step->kind == LEAT_ORDER_SHUFFLE) {
-        const leat_perm perm = leat_perm_make(l->n, step->a, 0, purpose);
+        const leat_perm perm =
+            leat_perm_make(l->n, step->a, 0, step->shuffle.reshuffle ? purpose : 0);
         for (uint64_t i = 0; i < l->n; i++)
             out.items[i] = l->items[leat_perm_at(&perm, i)];
     }

@@ -111,6 +111,40 @@ TEST(repeats_are_epochs)
     close_loader_and_plan(&loader, &plan);
 }
 
+typedef struct listed {
+    int64_t ids[4 * MOST];
+    uint64_t n;
+} listed;
+
+static void list(void *arg, int64_t epoch, uint64_t p, int64_t id)
+{
+    listed *const to = arg;
+    (void)epoch, (void)p;
+    to->ids[to->n++] = id;
+}
+
+/* Parts for training and validation may be cut by configs with other stages before the shuffle. */
+TEST(an_order_that_stays_depends_on_seed_and_number)
+{
+    static const char *const orders[][7] = {
+        { "shuffle", "{seed: 1, reshuffle: false}", "batch", "7" },
+        { "take", "60", "shuffle", "{seed: 1, reshuffle: false}", "batch", "7" },
+        { "skip", "0", "shuffle", "{seed: 1, reshuffle: false}", "batch", "60" },
+        { "batch", "1", "shuffle", "{seed: 1, reshuffle: false}" },
+    };
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+        static listed first, here;
+        leat_plan *plan;
+        listed *const to = o ? &here : &first;
+        to->n = 0;
+        leat_loader *loader = open_ids(orders[o], 60, (int64_t)o, 4, &plan);
+        for_all(loader, list, to);
+        close_loader_and_plan(&loader, &plan);
+        assert_int_equal(to->n, 4 * 60);
+        assert_memory_equal(to->ids, first.ids, sizeof(int64_t) * first.n);
+    }
+}
+
 /* --- chi-square ---------------------------------------------------------------------------------- */
 
 typedef struct table {

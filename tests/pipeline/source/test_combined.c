@@ -334,6 +334,9 @@ TEST(errors_say_what_and_where)
             "a weight is a number above 0");
     refused("{mix: {weights: [1, -1], sources: [" XA "}, " XB "}]}}", "above 0");
     refused("{mix: {weights: [1, 1e3], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [010, 1], sources: [" XA "}, " XB "}]}}",
+            "at most 9 decimals and no zero before other digits; got '010'");
+    refused("{mix: {weights: [1, 00], sources: [" XA "}, " XB "}]}}", "above 0");
     refused("{mix: {weights: [1, .], sources: [" XA "}, " XB "}]}}", "above 0");
     refused("{mix: {weights: [1, [2]], sources: [" XA "}, " XB "}]}}", "above 0");
     refused("{mix: {weights: [1, 0.0000000001], sources: [" XA "}, " XB "}]}}", "above 0");
@@ -371,7 +374,7 @@ TEST(a_label_is_one_class)
         const char *one, *other, *message; /* NULL: fine */
         int32_t n;
     } cases[] = {
-        { "[cat, dog, owl]", "[cat, owl]", "class 1 is 'owl' in source 2 (csv:", 0 },
+        { "[cat, dog, owl]", "[cat, owl]", "class 1 of 'label' is 'owl' in source 2 (csv:", 0 },
         { "[cat, owl]", "[cat, dog, owl]", "but 'owl' in source 1 (csv:", 0 },
         { "[cat, dog]", "[cat, dog, owl]", NULL, 3 },
         { "[cat, dog, owl]", "[cat]", NULL, 3 },
@@ -398,7 +401,59 @@ TEST(a_label_is_one_class)
         }
 }
 
-/* Those of the first CSV feature with `classes`, also where another source has a label. */
+/* A part without names hides those of none: in a combination within one, too. */
+TEST(known_names_are_compared_beside_unknown_ones)
+{
+    static const struct {
+        const char *source; /* A and B have the same names in another order, D has none */
+        bool is_refused;
+    } cases[] = {
+        { "{concat: [A, D, B]}", true },
+        { "{concat: [A, {concat: [D, B]}]}", true },
+        { "{concat: [A, {mix: [B, D]}]}", true },
+        { "{mix: [{concat: [D, A]}, {interleave: [D, B]}]}", true },
+        { "{interleave: [{concat: [D, {concat: [D, D, B]}]}, D, A]}", true },
+        { "{concat: [A, {concat: [D, A]}]}", false },
+        { "{concat: [D, {mix: [D, B]}, B]}", false },
+    };
+    char part[3][300], text[3000];
+    leat_plan *plan;
+    leat_error err;
+    put_text("animals.csv", "animal\ncat\n");
+    put_text("numbers.csv", "animal\n1\n");
+    for (int i = 0; i < 3; i++)
+        snprintf(part[i], sizeof part[i],
+                 "{csv: {files: '%s', features: {label: {columns: animal, %s}}}}",
+                 in_folder(i < 2 ? "animals.csv" : "numbers.csv"),
+                 i == 0   ? "classes: [cat, dog]"
+                 : i == 1 ? "classes: [dog, cat]"
+                          : "type: int64");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strcpy(text, "source: ");
+        for (const char *at = cases[i].source; *at; at++)
+            if (*at == 'A' || *at == 'B' || *at == 'D')
+                strcat(text, part[*at == 'D' ? 2 : *at - 'A']);
+            else
+                strncat(text, at, 1);
+        strcat(text, "\npipeline: [{batch: 1}]\n");
+        const int rc = open_text(text, &plan, &err);
+        if (rc != (cases[i].is_refused ? LEAT_E_CONFIG : LEAT_OK))
+            fail_msg("%s: %s", cases[i].source, rc < 0 ? err.message : "accepted");
+        if (cases[i].is_refused) {
+            assert_non_null(strstr(err.message, "so labels mean other classes"));
+            continue;
+        }
+        /* their number is not known, and the names of all are not */
+        assert_int_equal(leat_plan_n_classes(plan, "label"), 0);
+        assert_null(leat_plan_class(plan, 0));
+        assert_string_equal(leat_plan_tensor_class(plan, "label", 0),
+                            strchr(cases[i].source, 'A') ? "cat" : "dog");
+        leat_plan_close(&plan);
+    }
+}
+
+/* Those of the source are of the CSV feature `label`, or of the first one with `classes`, also where another source has a
+ * label. Other features have their own. */
 TEST(classes_are_of_one_feature)
 {
     static const char *const sources[] = {
@@ -422,10 +477,66 @@ TEST(classes_are_of_one_feature)
         snprintf(text, sizeof text, "source: %s\npipeline: [{batch: 1}]\n", source);
         check(open_text(text, &plan, &err), &err);
         const bool is_label = i == 1;
+        assert_int_equal(leat_plan_get_info(plan)->n_classes, 2);
         assert_int_equal(leat_plan_n_classes(plan, is_label ? "label" : "kind"), 2);
-        assert_int_equal(leat_plan_n_classes(plan, is_label ? "kind" : "label"), 0);
-        assert_int_equal(leat_plan_n_classes(plan, "more"), 0);
+        assert_int_equal(leat_plan_n_classes(plan, is_label ? "kind" : "label"), is_label);
+        assert_int_equal(leat_plan_n_classes(plan, "more"), i < 2 ? 3 : 0);
         leat_plan_close(&plan);
+    }
+}
+
+/* A zip of a source with the classes `kind` and one with those of `label`, in either order. */
+static const char *zip_of(bool turned, const char *kind, const char *label, char text[1000])
+{
+    char first[400], last[400];
+    const char *const file = in_folder("animals.csv");
+    snprintf(first, sizeof first,
+             "{csv: {files: '%s', features: {kind: {columns: animal, classes: %s}}}}", file, kind);
+    snprintf(last, sizeof last,
+             "{csv: {files: '%s', features: {label: {columns: animal, classes: %s}}}}", file,
+             label);
+    snprintf(text, 1000, "{zip: [%s, %s]}", turned ? last : first, turned ? first : last);
+    return text;
+}
+
+/* Whichever source is the first in a zip, each of its features keeps its names. */
+TEST(a_zip_keeps_the_classes_of_each_feature)
+{
+    static const char *const kinds[] = { "concat", "interleave", "mix" };
+    static const struct {
+        const char *kind, *label, *said;
+    } cases[] = {
+        { "[cat, dog]", "[cat, cow, dog]", NULL },
+        { "[cat, dog]", "[cow, cat, dog]", "class 0 of 'label' is 'cow' in source 2" },
+        { "[cat, dog]", "[cat, cow, dog, owl]", NULL },
+        { "[dog, cat]", "[cat, cow, dog]", "class 0 of 'kind' is 'dog' in source 2" },
+    };
+    char one[1000], other[1000], text[2200];
+    leat_plan *plan;
+    leat_error err;
+    put_text("animals.csv", "animal\ncat\n");
+    for (size_t i = 0; i < 4 * (sizeof cases / sizeof *cases); i++) {
+        const size_t at = i / 4;
+        zip_of(i & 1, "[cat, dog]", "[cat, cow, dog]", one);
+        zip_of(i & 2, cases[at].kind, cases[at].label, other);
+        snprintf(text, sizeof text, "source: %s\npipeline: [{batch: 1}]\n", one);
+        check(open_text(text, &plan, &err), &err);
+        assert_string_equal(leat_plan_class(plan, 1), "cow");
+        assert_string_equal(leat_plan_tensor_class(plan, "label", 1), "cow");
+        assert_string_equal(leat_plan_tensor_class(plan, "kind", 1), "dog");
+        assert_int_equal(leat_plan_n_classes(plan, "kind"), 2);
+        leat_plan_close(&plan);
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            snprintf(text, sizeof text, "source: {%s: [%s, %s]}\npipeline: [{batch: 1}]\n",
+                     kinds[k], one, other);
+            const int rc = open_text(text, &plan, &err);
+            assert_int_equal(rc, cases[at].said ? LEAT_E_CONFIG : LEAT_OK);
+            if (cases[at].said)
+                assert_non_null(strstr(err.message, cases[at].said));
+            else
+                assert_int_equal(leat_plan_n_classes(plan, "label"), at == 2 ? 4 : 3);
+            leat_plan_close(&plan);
+        }
     }
 }
 
@@ -455,6 +566,30 @@ TEST(notes_of_the_parts_reach_the_plan)
                                                  "samples; all of them are read once, at open");
     assert_null(leat_plan_note(plan, 1));
     leat_plan_close(&plan);
+}
+
+/* Samples of the part that another config leaves out come in the next epoch. */
+TEST(a_part_of_shuffled_sources_is_told)
+{
+    static const struct {
+        const char *source;
+        bool is_told;
+    } sources[] = {
+        { "{concat: [" XA ", pipeline: [shuffle]}]}", true },
+        { "{concat: [" XA "}, {concat: [" XB ", pipeline: [shuffle]}]}]}", true },
+        { "{concat: [" XA ", pipeline: [{shuffle: {reshuffle: false}}]}]}", false },
+    };
+    for (size_t i = 0; i < 3; i++) {
+        leat_plan *plan;
+        leat_error err;
+        bool is_told = false;
+        check(combined_try_plan(sources[i].source, "", "[{take: 20}, {batch: 4}]", &plan, &err),
+              &err);
+        for (int32_t k = 0; leat_plan_note(plan, k); k++)
+            is_told |= strstr(leat_plan_note(plan, k), "take: keeps different samples") != NULL;
+        assert_int_equal(is_told, sources[i].is_told);
+        leat_plan_close(&plan);
+    }
 }
 
 /* … of every kind of source, and all that a part has to say. */

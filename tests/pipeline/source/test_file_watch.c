@@ -105,6 +105,86 @@ TEST(a_fingerprint_is_of_some_files)
     leat_plan_close(&plan);
 }
 
+static uint64_t content_of(const char *source, const char *place, const char *batch)
+{
+    const char *const at = strstr(source, "HERE");
+    leat_plan *plan = plan_format("source: %.*s%s/%s%s\n"
+                                  "pipeline: [{map: [decode_image, {resize: 1}]}, %s]\n",
+                                  (int)(at - source), source, test_folder, place, at + 4, batch);
+    const uint64_t content = leat_plan_content(plan);
+    leat_plan_close(&plan);
+    assert_true(content != 0);
+    return content;
+}
+
+#define STREAMS "{shuffle: {block: 1, streams: 2, reshuffle: false}}"
+
+/* Copies in another folder have it, and batches of another size; others are what a source reads, or which samples come. */
+TEST(the_content_of_a_plan_is_that_of_its_copies)
+{
+    static const uint8_t image[] = "P5 1 1 255\nx";
+    static const char *const places[] = { "first", "second/deep" };
+    static const char *const sources[] = {
+        "{images: HERE}",
+        "{images: {path: HERE, skip_bad: true}}",
+        "{concat: [{images: HERE, pipeline: [{take: 3}]}]}",
+        "{concat: [{images: HERE, pipeline: [{shuffle: {seed: 1}}, {take: 3}]}]}",
+        "{mix: {sources: [{images: HERE}], stop: longest}}",
+        "{mix: {sources: [{images: HERE}], stop: shortest}}",
+    };
+    static const struct {
+        const char *text;
+        bool same;
+    } batches[] = {
+        { "{batch: 2}", true },
+        { "{batch: {size: 5}}", true },
+        { "{batch: {size: 1, drop_remainder: true}}", true },
+        { "{batch: {size: 3, drop_remainder: true}}", false },
+        { "{padded_batch: {size: 2}}", true },
+        { "{take: 4}, {batch: 2}", false },
+    };
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } pairs[] = {
+        { "{batch: 1}, {take: 3}, {repeat: 2}", "{batch: 2}, {take: 3}, {repeat: 2}", false },
+        { "{batch: 1}, {skip: 1}, {repeat: 2}", "{batch: 2}, {skip: 1}, {repeat: 2}", false },
+        { "{batch: 1}, {shard: {count: 2, index: 0}}, {repeat: 9}",
+          "{batch: 2}, {shard: {count: 2, index: 0}}, {repeat: 9}", false },
+        { "{batch: 1}, {shuffle: {seed: 1}}, {repeat: 2}",
+          "{batch: 2}, {shuffle: {seed: 1}}, {repeat: 2}", true },
+        { "{batch: {size: 2, drop_remainder: true}}, {repeat: 2}", "{batch: 1}, {repeat: 2}",
+          false },
+        { "{batch: 1}, {take: 5}", "{batch: 2}, {take: 5}", true },
+        { STREAMS ", {take: 4}, {batch: 2}", STREAMS ", {take: 4}, {batch: 3}", false },
+        { STREAMS ", {batch: {size: 2, drop_remainder: true}}",
+          STREAMS ", {batch: {size: 4, drop_remainder: true}}", false },
+        { "{batch: {size: 2, drop_remainder: true}}", "{batch: {size: 4, drop_remainder: true}}",
+          true },
+        { STREAMS ", {batch: 2}", STREAMS ", {batch: 3}", true },
+    };
+    uint64_t seen[sizeof sources / sizeof *sources];
+    for (int i = 0; i < 10; i++) {
+        char name[60];
+        snprintf(name, sizeof name, "%s/c/%d.pgm", places[i / 5], i % 5);
+        put_file(name, image, sizeof image - 1);
+    }
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        seen[i] = content_of(sources[i], places[0], batches[0].text);
+        assert_true(content_of(sources[i], places[1], batches[0].text) == seen[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_true(seen[k] != seen[i]);
+    }
+    assert_true(content_of("{images: {path: HERE}}", places[0], batches[0].text) == seen[0]);
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        assert_int_equal(content_of(sources[0], places[0], batches[i].text) == seen[0],
+                         batches[i].same);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_int_equal(content_of(sources[0], places[0], pairs[i].one) ==
+                             content_of(sources[0], places[0], pairs[i].other),
+                         pairs[i].same);
+}
+
 TEST(what_cannot_be_read_counts_as_no_content)
 {
     leat_file_watch_stamp stamp = leat_file_watch_stamp_of_content(1);

@@ -98,6 +98,19 @@ TEST(a_label_of_two_classes_is_refused)
     assert_int_equal(open_text(text, &plan, &err), LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "class 1 is 'owl' beside"));
     assert_non_null(strstr(err.message, "but 'dog' beside"));
+    for (int i = 0; i < 3; i++) { /* nor does a set without names hide them */
+        const char *const sets[] = { "plain*", "a-*", "b-*" };
+        char here[900], files[3][100];
+        for (int k = 0; k < 3; k++)
+            snprintf(files[k], sizeof files[k], "%s", pattern(sets[(i + k) % 3]));
+        snprintf(
+            here, sizeof here,
+            "source: {tfrecord: {files: [%s, %s, %s], features: {x: {}, label: {key: id, type: "
+            "int64, shape: []}}}}\npipeline: [{batch: 4}]\n",
+            files[0], files[1], files[2]);
+        assert_int_equal(open_text(here, &plan, &err), LEAT_E_CONFIG);
+        assert_non_null(strstr(err.message, "labels mean other classes"));
+    }
     put_text("b-labels.txt", "cat\n");
     check(open_text(text, &plan, &err), &err);
     assert_string_equal(leat_plan_class(plan, 1), "dog");
@@ -121,7 +134,7 @@ TEST(sources_without_a_label_may_differ)
         const int rc = open_text(text, &plan, &err);
         if (has) {
             assert_int_equal(rc, LEAT_E_CONFIG);
-            assert_non_null(strstr(err.message, "class 1 is 'owl' in"));
+            assert_non_null(strstr(err.message, "class 1 of 'label' is 'owl' in"));
             continue;
         }
         check(rc, &err);
@@ -143,7 +156,7 @@ TEST(another_name_of_a_file_has_no_names)
     expect(both, "cat,dog", false);
 }
 
-/* Names of another feature would be wrong ones. */
+/* Names of another feature would be wrong ones; what reads the same values has the same. */
 TEST(classes_are_those_of_one_feature)
 {
     static const struct {
@@ -154,7 +167,9 @@ TEST(classes_are_those_of_one_feature)
         { "c-*", "cls: {key: image/class/label}, y: {}", "y", 0 },
         { "c-*", "y: {}", "y", 0 }, /* the label is not read */
         { "c-*", "label: {key: image/class/label}, b: {key: image/class/label}", "label", 2 },
+        { "c-*", "label: {key: image/class/label}, b: {key: image/class/label}", "b", 2 },
         { "c-*", "a: {key: image/class/label}, b: {key: image/class/label}", "a", 2 },
+        { "c-*", "a: {key: image/class/label}, b: {key: image/class/label}", "b", 2 },
         { "c-*", "label: {key: y}", "label", 0 },
         { "a-*", "n: {key: id}", "n", 3 },
         { "a-*", "n: {key: id}, m: {key: id}", "n", 0 },
@@ -185,6 +200,9 @@ TEST(classes_are_those_of_one_feature)
                         other ? (int)(other - cases[i].features) : (int)strlen(cases[i].features),
                         cases[i].features, other ? pattern("b-*") : "", other ? other + 1 : "");
         assert_int_equal(leat_plan_n_classes(plan, cases[i].tensor), cases[i].n);
+        for (int32_t k = 0; k <= cases[i].n; k++)
+            assert_int_equal(leat_plan_tensor_class(plan, cases[i].tensor, k) != NULL,
+                             k < cases[i].n);
         leat_plan_close(&plan);
     }
     assert_int_equal(remove(in_folder("c-labels.txt")), 0);
