@@ -60,37 +60,37 @@ static int set(struct predict *p, const char *section, const char *what, leat_er
 }
 
 /* The number of classes of the data, and their names, if these exist; else the number of class names. */
-static int count_classes(struct predict *p, const char *section, int64_t *n, leat_error *err)
+static int count_classes(struct predict *p, const char *section, const leat_plan *plan, int64_t *n,
+                         leat_error *err)
 {
     char target[LEAT_OPTION_STRING_MAX];
-    leat_plan *plan = NULL;
     int rc = LEAT_OK;
-    if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
+    if (plan && !p->o->labels && (section || *n == 0)) {
         rc = leat_trained_take_classes(&p->t, section, plan, err);
         leat_setup_target(p->t.config, target);
         *n = leat_plan_n_classes(plan, target);
     }
-    leat_plan_close(&plan);
     if (*n < p->t.n_classes)
         *n = p->t.n_classes;
     return rc;
 }
 
-/* The pipeline reads the images in the place of its source. */
+/* The pipeline reads the images in the place of its source, whose own plan tells the names as far as it can be opened. */
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
     int64_t n = p->t.n_classes;
     bool real;
+    leat_plan *plan = NULL;
     const int n_labels = leat_picture_labels(p->t.config, section, &real);
-    int rc = LEAT_OK;
-    if (!p->o->labels && (section || n == 0))
-        rc = count_classes(p, section, &n, err);
+    leat_plan_open(p->t.config, section, &plan, NULL);
+    int rc = count_classes(p, section, plan, &n, err);
     leat_signals_catch(); /* from here on there is a folder to remove */
     if (rc == LEAT_OK)
         rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
                                       n, n_labels, real, err);
     if (rc == LEAT_OK)
-        rc = leat_picture_pipeline(p->t.config, section, err);
+        rc = leat_picture_pipeline(p->t.config, section, plan, err);
+    leat_plan_close(&plan);
     char *const source = leat_picture_folder_source(&p->folder);
     if (rc == LEAT_OK)
         rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");

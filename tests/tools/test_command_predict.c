@@ -227,6 +227,11 @@ TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
           "map: {tensor: w, ops: [{cast: float32}]}, batch: 16", "target: cls, sample_weight: w" },
         { "image: image/encoded, cls: image/class/label", "",
           "map: {tensor: cls, ops: [{one_hot: 10}]}, batch: 16", "target: cls" },
+        { "photo: image/encoded, cls: image/class/label, h: {key: h, type: int64, default: 1}", "",
+          "map: {tensor: photo, ops: [{scale: {factor: 0.01}}]}, batch: 16", "target: cls" },
+        { "a: {key: a, type: int64, default: 1}, photo: image/encoded, cls: image/class/label",
+          "tensor: photo, ", "map: [{cast: float32}, {scale: {factor: 0.01}}], batch: 16",
+          "target: cls, sample_weight: a" },
         { "image: image/encoded, label: {key: no, type: int64, shape: [2], default: 1}", "",
           "batch: 16", "loss: binary_cross_entropy" },
         { "image: image/encoded, y: {key: no, type: float, shape: [3], default: 1}", "",
@@ -234,7 +239,7 @@ TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
         { "image: image/encoded, label: {key: no, type: float, shape: [5], default: 0.2}", "",
           "batch: 16", "epochs: 1" },
     };
-    static const int units[] = { 10, 10, 10, 10, 10, 2, 3, 5 };
+    static const int units[] = { 10, 10, 10, 10, 10, 10, 10, 2, 3, 5 };
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char part[600];

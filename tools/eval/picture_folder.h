@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "leat/config.h"
+#include "leat/plan.h"
 
 enum { LEAT_PICTURE_LABELS = 4096 }; /* most of one image */
 
@@ -35,8 +36,12 @@ void leat_picture_folder_name(const leat_picture_folder *folder, leat_error *err
 /* picture_pipeline.c */
 
 /* The tensors of the folder are `image` and `label`. Makes them train.input and train.target, has the section's maps work on
- * them where they work on what the section's own source calls so, and takes maps on other tensors away. section NULL: the top. */
-int leat_picture_pipeline(leat_config *config, const char *section, leat_error *err);
+ * them where they work on what the section's own source calls so, and takes maps on other tensors away. LEAT_E_CONFIG where
+ * nothing tells on which a map works.
+ * section  NULL: the top
+ * plan     of the section as it is; NULL: it cannot be opened */
+int leat_picture_pipeline(leat_config *config, const char *section, const leat_plan *plan,
+                          leat_error *err);
 /* Labels of a sample of the section's own source, where it has several; else 0. real: they are float32. */
 int leat_picture_labels(const leat_config *config, const char *section, bool *real);
 

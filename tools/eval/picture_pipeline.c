@@ -19,58 +19,102 @@ static int set(leat_config *config, const char *section, const char *what, leat_
     return rc;
 }
 
-/* The first key of "{photo: …, cls: {key: …}}" that is not the target; `key` stays as it is if there is none. */
-static void first_other(const char *text, const char *target, char key[LEAT_OPTION_STRING_MAX])
-{
-    const char *at = text + 1;
-    while (*text == '{' && *at && *at != '}') {
-        at += strspn(at, " \"'");
-        const int n = (int)strcspn(at, ":\"',}");
-        if (n != (int)strlen(target) || strncmp(at, target, (size_t)n) != 0) {
-            snprintf(key, LEAT_OPTION_STRING_MAX, "%.*s", n, at);
-            return;
-        }
-        for (int depth = 0; *at && (depth > 0 || (*at != ',' && *at != '}')); at++)
-            depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
-        at += *at == ',';
-    }
-}
-
-/* The name that the section's source has for what the model reads. */
-static void find_input(const leat_config *config, const char *section, const char *target,
-                       char input[LEAT_OPTION_STRING_MAX])
-{
-    char text[LEAT_OPTION_STRING_MAX];
-    if (leat_trained_get(config, NULL, "train.input", input) && *input)
-        return;
-    strcpy(input, "image");
-    if (!leat_trained_get(config, section, "source.tfrecord.features.image", text) &&
-        leat_trained_get(config, section, "source.tfrecord.features", text))
-        first_other(text, target, input);
-}
-
-int leat_picture_pipeline(leat_config *config, const char *section, leat_error *err)
-{
+typedef struct picture_names {
     char input[LEAT_OPTION_STRING_MAX], target[LEAT_OPTION_STRING_MAX];
+    char first[LEAT_OPTION_STRING_MAX]; /* the tensor of maps without a name; "": unknown */
+} picture_names;
+
+/* As the section's own plan has them: `image`, or the first tensor; the trainer's is not the target or the weights. */
+static void names_of_plan(const leat_config *config, const leat_plan *plan, picture_names *names)
+{
+    char weight[LEAT_OPTION_STRING_MAX] = "";
+    const leat_tensor_info *tensor;
+    const bool has_image = leat_plan_tensor_index(plan, "image") >= 0;
+    leat_trained_get(config, NULL, "train.sample_weight", weight);
+    if (!*names->input && has_image)
+        strcpy(names->input, "image");
+    for (int32_t i = 0; !*names->input && (tensor = leat_plan_tensor(plan, i)); i++)
+        if (strcmp(tensor->name, names->target) != 0 && strcmp(tensor->name, weight) != 0)
+            snprintf(names->input, sizeof names->input, "%s", tensor->name);
+    snprintf(names->first, sizeof names->first, "%s",
+             has_image ? "image" : leat_plan_tensor(plan, 0)->name);
+}
+
+/* The tensor that map i names, "" where it names none; false: there is no such map. */
+static bool tensor_of_map(const leat_config *config, const char *section, int i,
+                          char tensor[LEAT_OPTION_STRING_MAX])
+{
+    char part[96];
+    snprintf(part, sizeof part, "pipeline.map[%d]", i);
+    if (!leat_trained_get(config, section, part, tensor))
+        return false;
+    snprintf(part, sizeof part, "pipeline.map[%d].tensor", i);
+    if (!leat_trained_get(config, section, part, tensor))
+        *tensor = 0;
+    return true;
+}
+
+/* Without the plan. Maps without a name all work on one tensor: on `image`, or on the picture, which one map must decode,
+ * where no map names another tensor than the target. */
+static void names_of_maps(const leat_config *config, const char *section, picture_names *names)
+{
+    char tensor[LEAT_OPTION_STRING_MAX];
+    bool has_image = false, has_other = false;
+    for (int i = 0; tensor_of_map(config, section, i, tensor); i++) {
+        has_image |= !strcmp(tensor, "image");
+        has_other |= *tensor && strcmp(tensor, names->target) != 0;
+    }
+    if (!*names->input && (has_image || !has_other))
+        strcpy(names->input, "image");
+    if (has_image || !has_other)
+        snprintf(names->first, sizeof names->first, "%s", has_image ? "image" : names->input);
+}
+
+static int is_untold(const char *section, int i, const char *tensor, leat_error *err)
+{
+    if (!*tensor)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "map %d of '%s' names no tensor, and its source, which would tell whether "
+                         "that is the image, cannot be opened: write `tensor: …` in it",
+                         i + 1, section ? section : "pipeline");
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "map %d of '%s' works on '%s', and the source, which would tell whether that "
+                     "is the image, cannot be opened: set train.input",
+                     i + 1, section ? section : "pipeline", tensor);
+}
+
+int leat_picture_pipeline(leat_config *config, const char *section, const leat_plan *plan,
+                          leat_error *err)
+{
+    picture_names names = { .input = "" };
     char tensor[LEAT_OPTION_STRING_MAX], part[96];
     int rc = LEAT_OK;
-    leat_setup_target(config, target);
-    find_input(config, section, target, input);
-    for (int i = 0; rc == LEAT_OK;) {
-        snprintf(part, sizeof part, "pipeline.map[%d]", i);
-        if (!leat_trained_get(config, section, part, tensor))
-            break;
-        snprintf(part, sizeof part, "pipeline.map[%d].tensor", i);
-        const bool named = leat_trained_get(config, section, part, tensor) && *tensor;
-        const bool is_input = !strcmp(tensor, input), is_target = !strcmp(tensor, target);
+    leat_setup_target(config, names.target);
+    leat_trained_get(config, NULL, "train.input", names.input);
+    if (plan)
+        names_of_plan(config, plan, &names);
+    else
+        names_of_maps(config, section, &names);
+    for (int i = 0, n = 0; rc == LEAT_OK && tensor_of_map(config, section, i, tensor); n++) {
+        const bool named = *tensor, is_target = named && !strcmp(tensor, names.target);
+        const char *const of = named ? tensor : names.first;
+        const bool is_input = !strcmp(of, names.input);
+        if (!*of || (!*names.input && !is_target))
+            return is_untold(section, n, tensor, err);
+        if (!named && !strcmp(of, names.target))
+            return leat_fail(
+                err, LEAT_E_CONFIG,
+                "map %d of '%s' names no tensor, so it works on the first, '%s', which "
+                "named images have not: write `tensor: %s` in it",
+                n + 1, section ? section : "pipeline", of, of);
         if (named && (is_input || is_target))
             snprintf(part, sizeof part, "pipeline.map[%d].tensor=%s", i,
                      is_input ? "image" : "label");
-        else if (named)
+        else
             snprintf(part, sizeof part, "pipeline.map[%d]-", i);
-        if (named)
+        if (named || !is_input)
             rc = set(config, section, part, err);
-        i += !named || is_input || is_target;
+        i += is_input || is_target;
     }
     if (rc == LEAT_OK)
         rc = set(config, NULL, "train.target=label", err);

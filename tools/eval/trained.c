@@ -339,20 +339,23 @@ static int by_shown(const void *a, const void *b)
 }
 
 /* Names that --labels has nowhere may be other words for the same classes; one that it has elsewhere is of another class.
- * Two classes may have the same name. */
+ * Two classes may have the same name, of which one is in its place. */
 static int same_places(leat_trained *t, const leat_trained *source, const leat_trained_how *how,
                        leat_error *err)
 {
     int rc = LEAT_OK;
+    size_t n = 0; /* names that are not in their place */
     char **const sorted = malloc((size_t)t->n_classes * sizeof *sorted);
     if (!sorted)
         return leat_files_no_memory(err);
-    memcpy(sorted, t->classes, (size_t)t->n_classes * sizeof *sorted);
-    qsort(sorted, (size_t)t->n_classes, sizeof *sorted, by_shown);
+    for (int64_t i = 0; i < t->n_classes; i++)
+        if (i >= source->n_classes || !leat_visible_same(source->classes[i], t->classes[i]))
+            sorted[n++] = t->classes[i];
+    qsort(sorted, n, sizeof *sorted, by_shown);
     for (int64_t i = 0; i < source->n_classes && i < t->n_classes && rc == LEAT_OK; i++) {
         if (leat_visible_same(source->classes[i], t->classes[i]))
             continue;
-        if (bsearch(&source->classes[i], sorted, (size_t)t->n_classes, sizeof *sorted, by_shown))
+        if (bsearch(&source->classes[i], sorted, n, sizeof *sorted, by_shown))
             rc = leat_fail(err, LEAT_E_CONFIG,
                            "class %lld is '%s' in the source of '%s', but '%s' in --labels %s, so "
                            "the labels mean other classes: the source needs the same classes in "

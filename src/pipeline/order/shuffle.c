@@ -18,7 +18,7 @@ typedef struct mixing {
     uint64_t n, epoch;
     uint32_t purpose;
     leat_shuffle_cache *cache;
-    uint64_t stream, seed;
+    uint64_t seed; /* differs between streams */
 } mixing;
 
 /* The permutation of one part, of n elements. slot: its place in the cache. */
@@ -29,12 +29,12 @@ static const leat_perm *perm_of(const mixing *m, int slot, uint32_t purpose, uin
     const uint64_t epoch = m->shuffle->reshuffle ? m->epoch : 0;
     const uint32_t whole = m->purpose | purpose;
     if (!last->valid || last->epoch != epoch || last->part != part || last->purpose != whole ||
-        last->stream != m->stream) {
-        const uint64_t seed = m->seed;
+        last->n != n || last->seed != m->seed) {
         *last = (leat_shuffle_perm){
-            .valid = true, .purpose = whole, .epoch = epoch, .stream = m->stream, .part = part
+            .valid = true, .purpose = whole, .epoch = epoch, .part = part, .n = n, .seed = m->seed
         };
-        last->perm = leat_perm_make(n, part ? leat_digest_chain(seed, part) : seed, epoch, whole);
+        last->perm =
+            leat_perm_make(n, part ? leat_digest_chain(m->seed, part) : m->seed, epoch, whole);
     }
     return &last->perm;
 }
@@ -132,7 +132,6 @@ static mixing mixing_of(const leat_shuffle *shuffle, const stream_place *place, 
                      .cache = cache->streams && shuffle->streams > 1
                                   ? &cache->streams[place->number % LEAT_SHUFFLE_STREAMS]
                                   : cache,
-                     .stream = place->number,
                      .seed = shuffle->streams > 1
                                  ? leat_digest_chain(shuffle->seed ^ STREAMS, place->number)
                                  : shuffle->seed };

@@ -39,7 +39,7 @@ typedef struct leat_shuffle {
 typedef struct leat_shuffle_perm {
     bool valid;
     uint32_t purpose;
-    uint64_t epoch, stream, part;
+    uint64_t epoch, part, n, seed;
     leat_perm perm;
 } leat_shuffle_perm;
 #define LEAT_SHUFFLE_STREAMS 64

@@ -62,6 +62,19 @@ static void see(void *arg, int64_t epoch, uint64_t p, int64_t id)
                  (long long)epoch);
 }
 
+static void see_all(const char *const *stages, uint64_t n, int64_t seed)
+{
+    static census c;
+    leat_plan *plan;
+    memset(&c, 0, sizeof c);
+    c.n = n;
+    leat_loader *loader = open_ids(stages, n, seed, 4, &plan);
+    for_all(loader, see, &c);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(c.seen[i], 4);
+    close_loader_and_plan(&loader, &plan);
+}
+
 TEST(every_record_once_in_each_epoch)
 {
     static const char *const orders[][11] = {
@@ -77,17 +90,31 @@ TEST(every_record_once_in_each_epoch)
         { "shuffle", "{block: 4}", "shuffle", "{window: 16}", "batch", "3", "shuffle", NULL },
     };
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
-        for (uint64_t n = 1; n <= MOST; n = n * 2 + n % 7) {
-            static census c;
-            leat_plan *plan;
-            memset(&c, 0, sizeof c);
-            c.n = n;
-            leat_loader *loader = open_ids(orders[o], n, (int64_t)o, 4, &plan);
-            for_all(loader, see, &c);
-            for (uint64_t i = 0; i < n; i++)
-                assert_int_equal(c.seen[i], 4);
-            close_loader_and_plan(&loader, &plan);
-        }
+        for (uint64_t n = 1; n <= MOST; n = n * 2 + n % 7)
+            see_all(orders[o], n, (int64_t)o);
+}
+
+/* The permutations of one shuffle's streams are not taken for those of another. */
+TEST(streams_of_two_shuffles_are_their_own)
+{
+    static const char *const first[] = { "", ", reshuffle: false",
+                                         ", window: 9, reshuffle: false" };
+    char options[64];
+    for (size_t f = 0; f < sizeof first / sizeof *first; f++) {
+        snprintf(options, sizeof options, "{block: 3, streams: 2%s}", first[f]);
+        const char *const order[] = {
+            "shuffle", options, "shuffle", "{block: 3, window: 9, streams: 2, reshuffle: false}",
+            "batch",   "10",    NULL
+        };
+        const char *const of_some[] = {
+            "shuffle", options,   "take",
+            "30",      "shuffle", "{block: 3, streams: 2, seed: 2, reshuffle: false}",
+            "batch",   "10",      NULL
+        };
+        for (uint64_t n = 30; n < 100; n += 23)
+            see_all(order, n, (int64_t)f);
+        see_all(of_some, 30, (int64_t)f);
+    }
 }
 
 /* A repeat is epochs inside a pass: each record comes that often, and no sooner than all others. */
