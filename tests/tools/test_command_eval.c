@@ -515,6 +515,8 @@ TEST_WITH(labels_have_the_classes_of_the_data, NULL, clean)
                          "cp twice.txt y-labels.txt && "
                          "$L eval x.yaml --section eval --weights x.st --labels twice.txt"));
     assert_string_equal(err, "");
+    expect_success(shell("sed '5s/$/ of another kind/' twice.txt >exact.txt && "
+                         "$L eval x.yaml --weights x.st --labels exact.txt"));
     expect_success(shell("$L predict x.yaml --weights x.st --labels back.txt few/ring/*"));
     /* of a CSV column */
     expect_success(shell(
