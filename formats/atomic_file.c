@@ -54,7 +54,7 @@ static int give_up_with(leat_atomic_file *file, const char *doing, int error,
 {
     give_up(file);
     return leat_format_fail(err, LEAT_FORMAT_IO, file->written,
-                            "%s: %s: %s (%llu bytes so far; nothing was left under this name)",
+                            "%s: %s: %s (%llu bytes so far; nothing under this name was changed)",
                             file->path, doing, strerror(error), (unsigned long long)file->written);
 }
 

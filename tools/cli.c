@@ -308,11 +308,14 @@ char *leat_cli_again(const leat_call *call, const char *const *without, const ch
     if (!out)
         return NULL;
     fprintf(out, "leat %s", call->command->name);
-    for (int i = 0; i < call->n_words; i++)
-        if (!is_one_of(call->rows[i], without))
+    for (int i = 0; i <= call->n_words; i++) {
+        const bool options_end =
+            i == call->n_words || (!call->rows[i] && !strcmp(call->words[i], "--"));
+        for (; options_end && *more; more++)
+            print_word(out, *more);
+        if (i < call->n_words && !is_one_of(call->rows[i], without))
             print_word(out, call->words[i]);
-    for (; *more; more++)
-        print_word(out, *more);
+    }
     return leat_files_close_text(out, &text);
 }
 

@@ -456,9 +456,11 @@ TEST(lists_give_the_set_of_the_folder)
     expect_success(shell("grep '\"without_label\": 60' v.json && rm v.json && "
                          "$L inspect y-*.tfrecord"));
     assert_null(strstr(out, "no class"));
-    expect_success(shell("echo notes >test-images/n.txt && echo n.txt,cross >>l.csv && "
+    expect_success(shell("echo notes >test-images/n.txt && echo n.txt,cross >>l.csv && echo "
+                         "ring,ring >>l.csv && "
                          "$L convert images l.csv --root test-images -o w -q --skip-bad"));
     expect_in(err, "test-images/n.txt: no image");
+    expect_in(err, "test-images/ring: cannot read: Is a directory\n");
     expect_failure(shell("$L convert images l.csv --root test-images -o w -q; e=$?; rm "
                          "test-images/n.txt; exit $e"),
                    1, "l.csv:61: test-images/n.txt: no image");

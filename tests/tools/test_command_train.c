@@ -295,12 +295,13 @@ TEST(a_stopped_run_goes_on_behind_its_last_update)
 TEST(a_signal_stops_an_evaluation)
 {
     static const char how[] =
-        "rm -rf x.st x.log keep x.json; env --default-signal=INT $L train x.yaml -q --save x.st "
+        "rm -rf x.st x.log keep x.json; env --default-signal=INT $L train -q --save x.st "
         "--set 'pipeline=[map: {ops: [decode_jpeg, resize: [16, 16], cast, sleep: 8]}, batch: 16]' "
         "--set 'eval.pipeline=[map: {ops: [decode_jpeg, resize: [16, 16], cast, sleep: 200]}, "
         "batch: "
         "1]' --set train.accumulate=15 --threads 1 --epochs %d --checkpoint keep --log x.log "
-        "--log-every 1 --json x.json & p=$!; until grep -q '\"kind\": \"step\"' x.log/log.jsonl; "
+        "--log-every 1 --json x.json -- x.yaml & p=$!; until grep -q '\"kind\": \"step\"' "
+        "x.log/log.jsonl; "
         "do "
         "sleep 0.02; kill -0 $p || exit 1; done; kill -INT $p; wait $p; test $? = 130";
     make_pipeline();
@@ -309,9 +310,9 @@ TEST(a_signal_stops_an_evaluation)
     expect_in(err, "the evaluation of the last epoch was not finished");
     expect_in(err, "x.st has the weights of the last step");
     expect_in(err, "keep/step-000000015.safetensors has all that the run needs to go on");
-    expect_in(err, "to resume: leat train x.yaml");
+    expect_in(err, "to resume: leat train -q ");
     expect_in(err, " --checkpoint keep ");
-    expect_in(err, " --resume");
+    expect_in(err, " --resume -- x.yaml\n");
     expect_success(shell(how, 1));
     expect_in(err, "leat train: stopped after the last step; this run made 15 steps");
     assert_null(strstr(err, "to resume"));

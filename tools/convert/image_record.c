@@ -85,7 +85,8 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
             n = read(fd, record->bytes + *size, record->room - *size);
         while (n < 0 && errno == EINTR);
         if (n < 0)
-            rc = leat_fail(err, LEAT_E_IO, "%s: cannot read: %s", path, strerror(errno));
+            rc = leat_fail(err, errno == EISDIR ? LEAT_E_DATA : LEAT_E_IO, "%s: cannot read: %s",
+                           path, strerror(errno));
         else
             *size += (size_t)n;
         if (*size == record->room)
