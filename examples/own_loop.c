@@ -3,7 +3,7 @@
  * own_loop.c: a training loop of one's own over a leat pipeline: softmax regression by hand.
  *
  *     own_loop                  on points made in memory
- *     own_loop CONFIG.yaml      on any pipeline whose first tensor is float32 and that has an
+ *     own_loop CONFIG.yaml      on any pipeline whose first tensor is float32 of one size and that has an
  *                               int64 `label`: what leat delivers does not care who trains */
 #include <math.h>
 #include <stdio.h>
@@ -109,6 +109,7 @@ static double train_on(model *m, const leat_batch *batch, int32_t label_index, f
 {
     const leat_view x = leat_batch_tensor(batch, 0); /* {rows, …}, row after row */
     const leat_view y = leat_batch_tensor(batch, label_index);
+    const uint8_t *const valid = leat_batch_valid(batch); /* NULL: all are samples */
     double loss = 0;
     for (int64_t row = 0; row < x.shape.dims[0]; row++) {
         const int64_t label = ((const int64_t *)y.data)[row];
@@ -117,7 +118,8 @@ static double train_on(model *m, const leat_batch *batch, int32_t label_index, f
                     (long long)m->n_classes);
             exit(1);
         }
-        loss += descend(m, (const float *)x.data + row * m->n_inputs, label, 0.005f, p);
+        if (!valid || valid[row])
+            loss += descend(m, (const float *)x.data + row * m->n_inputs, label, 0.005f, p);
     }
     return loss;
 }
@@ -142,7 +144,7 @@ static void train(const leat_plan *plan, model *m, int32_t label_index, float *p
             epoch = info->epoch;
         }
         loss += train_on(m, batch, label_index, p);
-        n_samples += info->rows;
+        n_samples += info->rows - info->n_masked;
         leat_batch_release(batch);
     }
     if (err.code != LEAT_E_END)
@@ -160,9 +162,10 @@ int main(int argc, char **argv)
     leat_plan *plan = open_plan(argc > 1 ? argv[1] : NULL);
     const leat_tensor_info *input = leat_plan_tensor(plan, 0);
     const int32_t label_index = leat_plan_tensor_index(plan, "label");
-    if (input->shape.dtype != LEAT_F32 || label_index < 0 ||
+    if (input->shape.dtype != LEAT_F32 || input->varies || label_index < 0 ||
         leat_plan_tensor(plan, label_index)->shape.dtype != LEAT_I64) {
-        fprintf(stderr, "own_loop: needs a float32 tensor first and an int64 `label`\n");
+        fprintf(stderr,
+                "own_loop: needs a float32 tensor of one size first and an int64 `label`\n");
         return 1;
     }
     const int32_t known = leat_plan_get_info(plan)->n_classes;

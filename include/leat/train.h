@@ -221,7 +221,7 @@ LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64
  * the last call, each computed before its step's update; NaN if there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 /* The same without resetting, where a run ends within an epoch: a checkpoint has the sums, and a resumed run goes on with
- * them. */
+ * them: its mean of the epoch may differ in the last bits from that of a run that was not stopped. */
 LEAT_API int leat_trainer_metrics_within(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 
 /* The same without resetting and without waiting, for progress reports. NaN on devices other than the CPU,

@@ -144,8 +144,7 @@ static bool size_decides(const leat_order *order)
     for (int32_t i = 0; i < order->n_after; i++)
         found |= leaves_out(&order->after[i]);
     for (int32_t i = order->n_before; i-- > 0; some |= leaves_out(&order->before[i]))
-        found |=
-            some && order->before[i].shuffle.streams > 1 && !order->before[i].shuffle.reshuffle;
+        found |= some && order->before[i].shuffle.streams > 1;
     return found;
 }
 

@@ -157,6 +157,8 @@ TEST(the_content_of_a_plan_is_that_of_its_copies)
           false },
         { "{batch: 1}, {take: 5}", "{batch: 2}, {take: 5}", true },
         { STREAMS ", {take: 4}, {batch: 2}", STREAMS ", {take: 4}, {batch: 3}", false },
+        { "{shuffle: {block: 1, streams: 2}}, {take: 4}, {batch: 2}",
+          "{shuffle: {block: 1, streams: 2}}, {take: 4}, {batch: 3}", false },
         { STREAMS ", {batch: {size: 2, drop_remainder: true}}",
           STREAMS ", {batch: {size: 4, drop_remainder: true}}", false },
         { "{batch: {size: 2, drop_remainder: true}}", "{batch: {size: 4, drop_remainder: true}}",

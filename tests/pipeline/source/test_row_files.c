@@ -381,6 +381,8 @@ TEST(a_wrong_class_of_the_first_pass_is_found)
         { "{batch: 4}", "row 0" },
         { "{filter: {feature: y, max: 4}}, {batch: 4}", "row 9:" },
         { "{filter: {feature: y, max: 4}}, shuffle, repeat, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 4}}, {repeat: 1000000000000}, {batch: 4}", "row 9:" },
+        { "{filter: {feature: y, max: 3}}, {repeat: 1000000000000}, {batch: 4}", NULL },
         { "{filter: {feature: y, max: 4}}, {skip: 1}, {take: 4}, {batch: 4}", NULL },
     };
     static int64_t labels[N_LABELS];
