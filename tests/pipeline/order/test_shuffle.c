@@ -4,6 +4,8 @@
  * time as promised, every element equally likely where it can come. */
 #include "fixtures/engine_fixture.h"
 
+#include "base/digest.h"
+
 #include <math.h>
 
 #include "leat/rng.h"
@@ -190,8 +192,9 @@ TEST(rows_keep_the_permutations_of_their_streams)
         assert_int_equal(sample, samples[j]);
     }
     for (uint64_t s = 0; s < N_STREAMS; s++) {
-        assert_true(by_row.streams[s].perms[0].valid && by_row.streams[s].perms[0].stream == s);
-        assert_true(by_rows.streams[s].perms[0].valid && by_rows.streams[s].perms[0].stream == s);
+        const uint64_t seed = leat_digest_chain(shuffle.seed ^ 0x7374726561, s); /* "strea" */
+        assert_true(by_row.streams[s].perms[0].valid && by_row.streams[s].perms[0].seed == seed);
+        assert_true(by_rows.streams[s].perms[0].valid && by_rows.streams[s].perms[0].seed == seed);
     }
     assert_false(by_row.before[0].perms[0].valid || by_rows.before[0].perms[0].valid);
     leat_order_fini(&order);
