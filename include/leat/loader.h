@@ -116,7 +116,7 @@ LEAT_API int leat_loader_check_files(leat_loader *loader, leat_error *err);
 
 /* The position of the run: the next batch is the first that leat_loader_next has not delivered. Any thread. */
 LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out);
-/* A position of which the next batch is this one, from 0. Any thread. */
+/* A position of which the next batch is this one, 0 to 2^62: others are refused where it is taken. Any thread. */
 LEAT_API void leat_loader_state_at(const leat_plan *plan, int64_t next_batch,
                                    leat_loader_state *out);
 

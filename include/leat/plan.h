@@ -163,7 +163,7 @@ LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const 
 LEAT_API void leat_builder_seed(leat_builder *builder, int64_t seed);
 /* `engine` options: "{threads: 2}". */
 LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);
-/* Registers a user's op for this plan's `map` stages. Borrowed until the plan is closed. */
+/* Registers a user's op, which has a name, for this plan's `map` stages. Borrowed until the plan is closed. */
 LEAT_API void leat_builder_op(leat_builder *builder, const leat_op *op);
 /* Checks everything and makes the plan; the builder can be closed afterwards. */
 LEAT_API int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err);

@@ -43,7 +43,7 @@ LEAT_API int leat_ranks_open(int32_t ranks, leat_ranks **out, leat_error *err);
  * returns  LEAT_OK; LEAT_E_UNSUPPORTED: no plugin, or not this MPI; LEAT_E_IO: MPI failed */
 LEAT_API int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, leat_error *err);
 /* Ends the wait for a rank that does not come for this long, with LEAT_E_IO and its name: it is stopped, hangs, or its
- * machine is gone. 0, which is set at first: never. A late rank of the same machine is killed. Before the first exchange,
+ * machine is gone. 0, which is set at first, and 9e9 or more: never. A late rank of the same machine is killed. Before the first exchange,
  * the same in all ranks; takes NULL. */
 LEAT_API void leat_ranks_deadline(leat_ranks *ranks, double seconds);
 /* Whether each rank exchanges gradients on a thread of its own, during the backward pass, and not after it. The weights are the

@@ -37,15 +37,17 @@ typedef struct leat_score_info {
     const uint64_t
         *confusion;   /* [class][predicted class]: samples; NULL: no, or more than 16384, classes */
     int64_t n_labels; /* for leat_score_get_class(): n_classes, or several yes or no; 0: neither */
-    double precision, recall, f1, auc; /* means over classes; NaN: there is none */
+    /* Means over classes; NaN: there is none. auc also: an output is not a finite number. */
+    double precision, recall, f1, auc;
 } leat_score_info;
 
 typedef struct leat_score_class {
     uint64_t samples, predicted, right; /* of that class; predicted as it; both */
     double precision;                   /* right / predicted; NaN if never predicted */
     double recall;                      /* right / samples; NaN if there is no sample */
-    double f1;  /* 2 right / (samples + predicted); NaN if there is no sample */
-    double auc; /* NaN if no sample is of the class, if all are, or if `auc` was not asked for */
+    double f1; /* 2 right / (samples + predicted); NaN if there is no sample */
+    /* NaN if no sample is of the class, if all are, if `auc` was not asked for, or if an output is not a finite number */
+    double auc;
 } leat_score_class;
 
 /* A score without samples. It has AUC if train.metrics or a decision asks for it; all outputs are kept for that.
@@ -61,9 +63,9 @@ LEAT_API void leat_score_close(leat_score **score);
 /* Adds the rows of a held batch with their outputs.
  * predicted  gets the class with the largest output of each row, -1 for a masked one; may be NULL
  * actual     gets the class of each row from its target, -1 for a masked one; may be NULL
- * returns    LEAT_OK; LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE; LEAT_E_NOMEM,
- *            also where the outputs kept for AUC would take more memory than can be used */
-LEAT_API int leat_score_add(leat_score *score, const leat_batch *batch, const float *outputs,
+ * returns    LEAT_OK; LEAT_E_ARGUMENT: a batch of another plan, which does not fit, on another device, or given back;
+ *            LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE; LEAT_E_NOMEM, also where the outputs kept for AUC would take more memory than can be used */
+LEAT_API int leat_score_add(leat_score *score, leat_batch *batch, const float *outputs,
                             int64_t *predicted, int64_t *actual, leat_error *err);
 
 /* Figures of all rows so far; valid until the score is closed. */

@@ -64,7 +64,7 @@ LEAT_API int leat_dtype_is_float(leat_dtype dtype);
 /* The type of that name, or LEAT_N_DTYPES. */
 LEAT_API leat_dtype leat_dtype_of(const char *name);
 
-/* Number of elements, 1 for a scalar. -1 if a dim is unknown or negative, or if the bytes overflow. */
+/* Number of elements, 1 for a scalar. -1: more than 2^60 - 1, a dim that is unknown or negative, or no type or rank. */
 LEAT_API int64_t leat_shape_elements(const leat_shape *shape);
 /* Number of bytes; -1 as above. */
 LEAT_API int64_t leat_shape_bytes(const leat_shape *shape);

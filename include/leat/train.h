@@ -131,7 +131,7 @@ LEAT_API int leat_trainer_check_config(const leat_config *config, const leat_pla
 /* Builds the model for samples of a shape, without data: to count its parameters, operations and memory. The target
  * is what the loss takes.
  * input       float32 or uint8, without unknown dims
- * batch_size  rows, 1 or more
+ * batch_size  rows, 1 to 2^24
  * out         owned by the caller; close before the device, which is borrowed
  * returns     as leat_trainer_open()
  * threads     a trainer is used by one thread at a time */
@@ -213,7 +213,8 @@ LEAT_API int32_t leat_trainer_whitens(const leat_trainer *trainer);
 /* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
  * their learning rate is 0. So they cost as much, and the loss does not diverge however many they are. A trainer that has
  * repeated is no longer for training: states of the optimizer and running statistics move, and after steps of training
- * lars, by its velocity, and `lookahead` still move weights. The batch is released after the last one. */
+ * lars, by its velocity, and `lookahead` still move weights. The batch is released after the last one.
+ * n        0 or more; fewer: LEAT_E_ARGUMENT */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 

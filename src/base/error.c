@@ -74,6 +74,8 @@ int leat_fail_in(leat_error *err, int code, const char *format, ...)
 
 int leat_fail_as(leat_error *err, const leat_error *from)
 {
+    if (!from)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_fail_as: from must be given");
     if (err && err != from)
         *err = *from;
     return from->code;

@@ -51,7 +51,8 @@ float leat_rng_f32(leat_rng *rng)
 
 float leat_rng_range(leat_rng *rng, float low, float high)
 {
-    const float x = low + (high - low) * leat_rng_f32(rng);
+    const float width = high - low, u = leat_rng_f32(rng);
+    const float x = isinf(width) ? low * (1 - u) + high * u : low + width * u;
     return x < high || high <= low ? x : nextafterf(high, low); /* rounding can reach `high` */
 }
 

@@ -14,12 +14,12 @@ static const struct {
 
 const char *leat_dtype_name(leat_dtype dtype)
 {
-    return dtype < LEAT_N_DTYPES ? dtypes[dtype].name : "?";
+    return (unsigned)dtype < LEAT_N_DTYPES ? dtypes[dtype].name : "?";
 }
 
 size_t leat_dtype_bytes(leat_dtype dtype)
 {
-    return dtype < LEAT_N_DTYPES ? dtypes[dtype].bytes : 0;
+    return (unsigned)dtype < LEAT_N_DTYPES ? dtypes[dtype].bytes : 0;
 }
 
 int leat_dtype_is_float(leat_dtype dtype)
@@ -38,7 +38,8 @@ leat_dtype leat_dtype_of(const char *name)
 int64_t leat_shape_elements(const leat_shape *shape)
 {
     int64_t n = 1;
-    if (!shape || shape->rank < 0 || shape->rank > LEAT_MAX_RANK)
+    if (!shape || (unsigned)shape->dtype >= LEAT_N_DTYPES || shape->rank < 0 ||
+        shape->rank > LEAT_MAX_RANK)
         return -1;
     for (int32_t i = 0; i < shape->rank; i++)
         if (shape->dims[i] < 0 || __builtin_mul_overflow(n, shape->dims[i], &n))

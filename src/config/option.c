@@ -158,6 +158,15 @@ bool leat_option_is_list(const leat_option *row)
     return types[row->type].item_size > 0;
 }
 
+bool leat_option_table_fits(const leat_option *table, size_t size)
+{
+    for (const leat_option *row = table; row && row->name; row++)
+        if ((unsigned)row->type >= LEAT_OPTION_TYPE_END || row->offset > size ||
+            types[row->type].size > size - row->offset)
+            return false;
+    return true;
+}
+
 void leat_option_clear(const leat_option *row, void *options)
 {
     memset(field(row, options), 0, types[row->type].size);

@@ -15,6 +15,9 @@
 /* Whether the option takes a list of values (I64S, F32S, STRINGS). */
 bool leat_option_is_list(const leat_option *row);
 
+/* Whether a struct of this size has the fields of all rows; NULL: there are none. */
+bool leat_option_table_fits(const leat_option *table, size_t size);
+
 /* Sets value i of a list option from text and makes the list i + 1 long. i is 0 for other types. */
 int leat_option_set_item(const leat_option *row, void *options, int32_t i, const char *text,
                          leat_error *err);

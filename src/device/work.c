@@ -27,6 +27,10 @@ struct leat_work {
 static int check(const leat_device *device, const leat_work_options *o, leat_error *err)
 {
     const leat_device_table *table = device->table;
+    if ((unsigned)o->kind > LEAT_WORK_COPY || (unsigned)o->precision > LEAT_PRECISION_BF16)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_work_open: there is no kind %d or precision %d", (int)o->kind,
+                         (int)o->precision);
     if (o->n < 1 || o->parts < 0 || o->parts > o->n || o->repeats < 0 || o->on_host < 0 ||
         o->on_host > (o->repeats ? o->repeats : 1))
         return leat_fail(

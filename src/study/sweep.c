@@ -170,6 +170,11 @@ int leat_crossing_find(const leat_series *a, const leat_series *b, leat_crossing
     if (!a || !b || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_crossing_find: a, b and out must be given");
     *out = (leat_crossing){ 0 };
+    for (const leat_series *s = a; s; s = s == a && b != a ? b : NULL)
+        if (s->n_points < 0 || s->n_points > LEAT_SERIES_MAX_POINTS)
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "leat_crossing_find: at most %d points per series",
+                             LEAT_SERIES_MAX_POINTS);
     const int rc = gaps_of(a, b, &gaps, err);
     if (rc < 0)
         return rc;

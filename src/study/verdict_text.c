@@ -106,10 +106,10 @@ leat_severity leat_verdict_find_severity(const char *name)
 
 const char *leat_verdict_label(const leat_verdict *v, char text[LEAT_VERDICT_LABEL])
 {
-    if (!v) {
+    if (text)
         text[0] = 0;
+    if (!v || !text)
         return text;
-    }
     const char *const cause = causes[v->cause].name;
     snprintf(text, LEAT_VERDICT_LABEL, "%s%s%s", v->where, v->where[0] && *cause ? ": " : "",
              cause);
@@ -119,6 +119,8 @@ const char *leat_verdict_label(const leat_verdict *v, char text[LEAT_VERDICT_LAB
 const char *leat_verdict_details(const leat_verdict *v, char text[LEAT_VERDICT_DETAILS])
 {
     char label[LEAT_VERDICT_LABEL];
+    if (!text)
+        return text;
     const bool labelled = leat_verdict_label(v, label)[0], also = v && v->also;
     snprintf(text, LEAT_VERDICT_DETAILS, "%s%s%s%s%s%s", labelled ? " (" : "", label,
              labelled ? ")" : "", also ? ", and " : "",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/not_finite.h"
+#include "base/run_state.h"
 #include "base/text.h"
 #include "checkpoint_parts.h"
 #include "weights/param_file.h"
@@ -128,9 +129,9 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
     if (!trainer || !state || !path)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_checkpoint_write: trainer, state and path must be given");
-    const int loaded = leat_pretrained_load(trainer, err);
-    if (loaded < 0)
-        return loaded;
+    int rc = leat_run_state_check(state, err);
+    if (rc < 0 || (rc = leat_pretrained_load(trainer, err)) < 0)
+        return rc;
     if (trainer->whiten)
         return leat_fail(err, LEAT_E_BUSY,
                          "no checkpoint before the first step: it decides the weights of init: "
@@ -142,7 +143,7 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
                          (long long)(trainer->n_accumulated % trainer->model.accumulate),
                          trainer->model.accumulate);
     leat_param_file file = { 0 };
-    int rc = leat_trainer_sync(trainer, err);
+    rc = leat_trainer_sync(trainer, err);
     char *model = rc == LEAT_OK ? leat_checkpoint_describe(trainer) : NULL;
     if (rc == LEAT_OK)
         rc = model ? write_parts(trainer, state, &file, model, path, err)

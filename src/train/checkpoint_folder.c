@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/run_state.h"
 #include "checkpoint_parts.h"
 #include "formats/grow.h"
 #include "weights/weight_file.h"
@@ -182,8 +183,9 @@ int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, 
     if (!trainer || !state || !folder || keep < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_checkpoint_save: trainer, state and folder must be given");
-    int rc = make_folder(folder, err);
-    if (rc < 0 || (rc = path_of(folder, state->next_batch, to, err)) < 0 ||
+    int rc = leat_run_state_check(state, err);
+    if (rc < 0 || (rc = make_folder(folder, err)) < 0 ||
+        (rc = path_of(folder, state->next_batch, to, err)) < 0 ||
         (rc = leat_checkpoint_write(trainer, state, to, err)) < 0)
         return rc;
     return delete_old(trainer, folder, keep, state->next_batch, err);

@@ -122,20 +122,19 @@ static void add_row(leat_score *score, const leat_loss_rows *rows, int64_t row, 
     add_class(score, rows, row, *predicted, *actual);
 }
 
-int leat_score_add(leat_score *score, const leat_batch *batch, const float *outputs,
-                   int64_t *predicted, int64_t *actual, leat_error *err)
+int leat_score_add(leat_score *score, leat_batch *batch, const float *outputs, int64_t *predicted,
+                   int64_t *actual, leat_error *err)
 {
     if (!score || !batch || !outputs)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_score_add: score, batch and outputs must be given");
     leat_trainer *const trainer = score->trainer;
-    leat_net_rows batch_rows = { .y = leat_batch_tensor(batch, trainer->target_at),
-                                 .valid = leat_batch_valid(batch) };
-    batch_rows.rows = batch_rows.y.shape.dims[0];
-    if (trainer->model.weighted)
-        batch_rows.weights = leat_batch_tensor(batch, trainer->weight_at);
+    leat_net_rows batch_rows;
     leat_host_rows host;
-    int rc = leat_host_rows_init(&host, trainer, &batch_rows, err);
+    int rc = leat_trainer_rows_of(trainer, batch, &batch_rows, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_host_rows_init(&host, trainer, &batch_rows, err);
     leat_loss_rows rows = leat_host_rows_with(&host, trainer, outputs);
     rows.batch_rows = leat_net_count_valid(host.valid, host.rows);
     if (rc == LEAT_OK)

@@ -407,6 +407,11 @@ static int make_steps(leat_trainer *trainer, leat_batch *batch, int64_t n, bool 
         return allowed;
     }
     const leat_batch_info *const info = leat_batch_get_info(batch);
+    if (n < 0) {
+        leat_batch_release(batch);
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_repeat: n is 0 or more, got %lld",
+                         (long long)n);
+    }
     if ((trainer->model.ranks ? info->global_rows : info->rows) < 1 || n < 1) {
         leat_batch_release(batch); /* a rank without rows in a short batch: no step */
         return LEAT_OK;

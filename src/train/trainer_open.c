@@ -576,13 +576,17 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
 /* Of an epoch without data: enough for every schedule, and for train.accumulate. */
 enum { NOMINAL_BATCHES = 1 << 20 };
 
+enum { SHAPE_BATCH = 1 << 24 }; /* as of the stage `batch` */
+
 int leat_trainer_open_shape(const leat_config *config, const leat_shape *input, int64_t batch_size,
                             leat_device *device, leat_trainer **out, leat_error *err)
 {
-    if (!config || !input || !device || !out || batch_size < 1 || leat_shape_elements(input) < 1)
+    if (!config || !input || !device || !out || batch_size < 1 || batch_size > SHAPE_BATCH ||
+        leat_shape_elements(input) < 1)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_open_shape: config, device and out must be given, a shape "
-                         "without unknown dims, and a batch of 1 or more");
+                         "without unknown dims, and a batch of 1 to %d",
+                         SHAPE_BATCH);
     const leat_trainer_feed feed = { .target_at = 1,
                                      .input = *input,
                                      .any_target = true,

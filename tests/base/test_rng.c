@@ -2,6 +2,7 @@
  *
  * test_rng.c: the generator's published vectors, its ranges and distributions, and that streams
  * have nothing in common. */
+#include <float.h>
 #include <math.h>
 
 #include "fixtures/unit.h"
@@ -130,6 +131,27 @@ TEST(floats_fill_their_range)
         assert_true(narrow == 1);
     }
     assert_true(leat_rng_range(&rng, 2, 2) == 2);
+}
+
+/* Wider than the largest float. */
+TEST(the_widest_ranges_are_filled)
+{
+    enum { N = 40000, PARTS = 8 };
+    static const float ranges[][2] = { { -3e38f, 3e38f },
+                                       { -FLT_MAX, FLT_MAX },
+                                       { -FLT_MAX, 1e38f } };
+    leat_rng rng = leat_rng_make(9, 0, 0, 0);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const float low = ranges[i][0], high = ranges[i][1];
+        int parts[PARTS] = { 0 };
+        for (int k = 0; k < N; k++) {
+            const float x = leat_rng_range(&rng, low, high);
+            assert_true(x >= low && x < high);
+            parts[(int)(((double)x - (double)low) / ((double)high - (double)low) * PARTS)]++;
+        }
+        for (int k = 0; k < PARTS; k++)
+            assert_in_range(parts[k], N / PARTS - 300, N / PARTS + 300);
+    }
 }
 
 TEST(normal_has_its_moments)

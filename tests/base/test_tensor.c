@@ -39,6 +39,12 @@ TEST(elements_and_bytes)
         { { LEAT_U8, 2, { big, big / 4 } }, -1, -1 }, /* as int64 its bytes would not fit */
         { { LEAT_U8, 2, { big, big } }, -1, -1 },
         { { LEAT_U8, 4, { big, big, big, big } }, -1, -1 },
+        { { LEAT_U8, 1, { ((int64_t)1 << 60) - 1 } },
+          ((int64_t)1 << 60) - 1,
+          ((int64_t)1 << 60) - 1 },
+        { { LEAT_U8, 1, { (int64_t)1 << 60 } }, -1, -1 },
+        { { LEAT_N_DTYPES, 0, { 0 } }, -1, -1 },
+        { { (leat_dtype)-1, 2, { 5, 7 } }, -1, -1 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(leat_shape_elements(&cases[i].shape), cases[i].elements);

@@ -203,6 +203,10 @@ TEST(what_makes_no_sense_is_refused)
         { .n = 3, .on_host = 2 },
         { .n = 3, .repeats = 4, .on_host = 5 },
         { .n = INT64_C(1) << 40 },
+        { .n = 3, .kind = (leat_work_kind)9 },
+        { .n = 3, .kind = (leat_work_kind)-1 },
+        { .n = 3, .precision = (leat_precision)7 },
+        { .n = 3, .precision = (leat_precision)-1 },
     };
     leat_device *device = device_named("cpu");
     leat_work *work;

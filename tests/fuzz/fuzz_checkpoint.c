@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/run_state.h"
 #include "formats/little_endian.h"
 #include "fuzz_target.h"
 #include "leat/leat.h"
@@ -77,11 +78,12 @@ static uint8_t *read_file(const char *path, size_t *size)
 
 static void take_sound_file(void)
 {
-    const leat_loader_state state = { 0 };
+    leat_loader_state state = { 0 };
     char path[] = "/tmp/leat-fuzz-XXXXXX";
     const int fd = mkstemp(path);
     size_t size;
     uint64_t digest;
+    leat_run_state_seal(&state);
     EXPECT(fd >= 0 && close(fd) == 0);
     EXPECT(leat_checkpoint_write(trainer, &state, path, NULL) == LEAT_OK);
     uint8_t *bytes = read_file(path, &size);

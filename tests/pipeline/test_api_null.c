@@ -26,12 +26,16 @@ TEST(values)
     const leat_shape shape = leat_shape_make(LEAT_F32, 3, NULL);
     leat_shape wrong = shape;
     leat_meter meter;
+    leat_error err = { 0 };
     char text[8] = "x";
     assert_non_null(leat_version());
     assert_string_equal(leat_code_name(77), "LEAT_E_?");
     assert_string_equal(leat_code_text(-77), "unknown code");
     REFUSED(leat_fail(NULL, LEAT_E_ARGUMENT, "x"));
     REFUSED(leat_fail_as(NULL, &(leat_error){ .code = LEAT_E_ARGUMENT }));
+    REFUSED(leat_fail_as(NULL, NULL));
+    REFUSED(leat_fail_as(&err, NULL));
+    assert_int_equal(err.code, LEAT_E_ARGUMENT);
     REFUSED(leat_fail_in(NULL, LEAT_E_ARGUMENT, "x"));
     leat_error_print(NULL, stderr);
     leat_error_print(&(leat_error){ 0 }, NULL);
@@ -39,6 +43,10 @@ TEST(values)
     assert_int_equal(leat_dtype_bytes((leat_dtype)99), 0);
     assert_int_equal(leat_dtype_is_float((leat_dtype)99), 0);
     assert_int_equal(leat_dtype_of(NULL), LEAT_N_DTYPES);
+    wrong.dtype = LEAT_N_DTYPES;
+    assert_int_equal(leat_shape_elements(&wrong), -1);
+    assert_int_equal(leat_shape_bytes(&wrong), -1);
+    wrong.dtype = LEAT_F32;
     wrong.rank = 1000;
     assert_int_equal(leat_shape_elements(NULL), -1);
     assert_int_equal(leat_shape_elements(&wrong), -1);
@@ -414,6 +422,11 @@ TEST(verdicts)
     assert_int_equal(leat_verdict_find_severity(NULL), LEAT_SEVERITY_NONE);
     assert_string_equal(leat_verdict_label(NULL, text), "");
     assert_string_equal(leat_verdict_details(NULL, text), "");
+    for (int given = 0; given < 2; given++) {
+        const leat_verdict verdict = { .kind = LEAT_VERDICT_INPUT_BOUND };
+        assert_null(leat_verdict_label(given ? &verdict : NULL, NULL));
+        assert_null(leat_verdict_details(given ? &verdict : NULL, NULL));
+    }
     assert_string_equal(leat_verdict_sentence(NULL, text, sizeof text), "");
     assert_null(leat_verdict_sentence(NULL, NULL, 0));
 }

@@ -196,4 +196,16 @@ TEST(only_common_points_count)
     assert_int_equal(leat_crossing_find(&device, &cpu, &(leat_crossing){ 0 }, NULL),
                      LEAT_E_ARGUMENT);
     assert_int_equal(leat_crossing_find(NULL, &cpu, &(leat_crossing){ 0 }, NULL), LEAT_E_ARGUMENT);
+    static const int32_t wrong[] = { -1, INT32_MIN, LEAT_SERIES_MAX_POINTS + 1, INT32_MAX };
+    leat_series bad = power_law(1, 1, 0);
+    cpu = bad;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        leat_crossing at;
+        leat_error err;
+        bad.n_points = wrong[i];
+        assert_int_equal(leat_crossing_find(&bad, &cpu, &at, &err), LEAT_E_ARGUMENT);
+        assert_int_equal(leat_crossing_find(&cpu, &bad, &at, &err), LEAT_E_ARGUMENT);
+        assert_int_equal(leat_crossing_find(&bad, &bad, &at, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "at most 32 points per series"));
+    }
 }

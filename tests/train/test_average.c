@@ -201,7 +201,7 @@ static void step_masked(fixture *f)
 /* A copy of the trainer's state, as at the end of an epoch. */
 static void resume_into(fixture *to, fixture *from, int next_batch)
 {
-    const leat_loader_state state = { .next_batch = next_batch };
+    const leat_loader_state state = fixture_state(next_batch);
     char folder[] = "/tmp/leat_test_average_XXXXXX", path[64];
     leat_checkpoint_found found;
     assert_non_null(mkdtemp(folder));

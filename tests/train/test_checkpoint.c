@@ -111,7 +111,7 @@ TEST(deletes_only_checkpoints_of_its_model)
     static const char *const kept[] = { "empty", "text", "weights", "tensors", "other" };
     static const char foreign[] = "{\"__metadata__\":{\"checkpoint\":\"2\"}}";
     const run r = { .threads = 1, .every = 10, .keep = 2, .folder = in_folder("mixed") };
-    const leat_loader_state at = { 0 };
+    const leat_loader_state at = fixture_state(0);
     size_t size;
     double loss;
     session s;
@@ -214,6 +214,36 @@ TEST(in_the_middle_of_an_update_it_waits)
                      LEAT_E_ARGUMENT);
     assert_int_equal(leat_checkpoint_resume(s.f.trainer, NULL, &s.found, &s.f.err),
                      LEAT_E_ARGUMENT);
+    close_session(&s);
+}
+
+/* A run could not go on from it. */
+TEST(a_state_of_no_loader_is_not_saved)
+{
+    const run r = { .threads = 1 };
+    const leat_loader_state last = fixture_state((int64_t)1 << 62);
+    leat_loader_state wrong[5] = { { .size = 0 },
+                                   fixture_state(3),
+                                   fixture_state(3),
+                                   fixture_state(-1),
+                                   fixture_state(last.next_batch + 1) };
+    session s;
+    wrong[1].next_batch = 4;
+    wrong[2].version = 2;
+    open_session(&s, &r);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(
+            leat_checkpoint_write(s.f.trainer, &wrong[i], in_folder("none.st"), &s.f.err),
+            LEAT_E_ARGUMENT);
+        assert_non_null(strstr(s.f.err.message, "state: "));
+        assert_int_equal(
+            leat_checkpoint_save(s.f.trainer, &wrong[i], in_folder("no_folder"), 1, NULL, &s.f.err),
+            LEAT_E_ARGUMENT);
+        assert_int_equal(access(in_folder("none.st"), F_OK), -1);
+        assert_int_equal(access(in_folder("no_folder"), F_OK), -1);
+    }
+    assert_int_equal(leat_checkpoint_write(s.f.trainer, &last, in_folder("last.st"), &s.f.err),
+                     LEAT_OK);
     close_session(&s);
 }
 

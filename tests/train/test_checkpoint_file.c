@@ -120,7 +120,7 @@ TEST(a_full_disk_keeps_the_checkpoint_before)
             leat_checkpoint_save(s.f.trainer, &at, test_folder, 1, NULL, &s.f.err) != LEAT_E_IO ||
             !strstr(s.f.err.message, "step-000000030"))
             _exit(1);
-        at.next_batch = 31;
+        leat_loader_state_at(s.plan, 31, &at);
         _exit(leat_checkpoint_save(s.f.trainer, &at, test_folder, 1, NULL, &s.f.err) != LEAT_E_IO);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

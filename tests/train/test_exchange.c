@@ -2,6 +2,7 @@
  *
  * test_exchange.c: what ranks waited for, with a planted reason: a rank that comes late, that waits for its input, or that is
  * stopped; a slow transport; none. */
+#include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -267,4 +268,18 @@ TEST(an_exchange_that_is_given_up_ends)
     atomic_store(&awaited, LEAT_RANKS_GIVEN_UP);
     assert_int_equal(leat_ranks_waited(&late, missing, &err), LEAT_E_IO);
     assert_int_equal(missing[1] + missing[2], 0);
+}
+
+/* Longer than 64 bits of nanoseconds count is never, as 0 is. */
+TEST(a_long_deadline_never_comes)
+{
+    static const double never[] = { 0, -1, 9e9, 9.3e9, 1e300, (double)INFINITY, (double)NAN };
+    leat_ranks ranks = { .n = RANKS };
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        ranks.deadline_ns = 1;
+        leat_ranks_deadline(&ranks, never[i]);
+        assert_int_equal(ranks.deadline_ns, 0);
+    }
+    leat_ranks_deadline(&ranks, 8e9);
+    assert_int_equal(ranks.deadline_ns, INT64_C(8000000000000000000));
 }

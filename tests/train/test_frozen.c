@@ -175,7 +175,7 @@ TEST(checkpoints_have_no_state_of_it)
 {
     static const char free_run[] = "optimizer: adam",
                       frozen_run[] = "frozen: ['a.*'], optimizer: adam";
-    const leat_loader_state at = { .next_batch = 3 };
+    const leat_loader_state at = fixture_state(3);
     leat_checkpoint_found found;
     leat_format_error why;
     leat_safetensors *file;

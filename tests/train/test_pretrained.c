@@ -461,7 +461,7 @@ static void step(fixture *f, uint64_t seed, bool train)
 /* Who does not call leat_trainer_load() trains with these weights, too. */
 TEST(whatever_comes_first_loads_it)
 {
-    const leat_loader_state at = { .next_batch = 0 };
+    const leat_loader_state at = fixture_state(0);
     write_torch(NULL, 0);
     for (int how = 0; how < 5; how++) {
         fixture f, loaded;
@@ -495,7 +495,7 @@ TEST(a_resumed_run_does_not_read_it)
     static const char *const kinds[] = { "", ", frozen: [conv1, bn1]",
                                          ", frozen: [bn1], average: {ema: 0.8}, accumulate: 2" };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        const leat_loader_state at = { .next_batch = 4 };
+        const leat_loader_state at = fixture_state(4);
         leat_checkpoint_found found;
         fixture straight, first, second, other;
         write_torch(NULL, 0);
@@ -531,7 +531,7 @@ TEST(a_resumed_run_does_not_read_it)
 /* Of a checkpoint with an average, the average is taken, as by leat_trainer_restore(). */
 TEST(files_of_leat_are_taken_too)
 {
-    const leat_loader_state at = { .next_batch = 3 };
+    const leat_loader_state at = fixture_state(3);
     char text[512];
     fixture run, whole, part;
     open_with(&run, small, "optimizer: adam, average: {ema: 0.5}");

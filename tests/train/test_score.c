@@ -103,6 +103,59 @@ TEST(an_output_that_is_not_finite_is_marked)
     leat_plan_close(&plan);
 }
 
+/* Adds the first batch of a plan. back: after it was given back. */
+static int add_of(leat_score *score, const leat_plan *plan, bool back, leat_error *err)
+{
+    static const float outputs[2 * BATCH * CLASSES];
+    leat_loader *loader = NULL;
+    leat_batch *batch = NULL;
+    if (leat_loader_open(plan, NULL, &loader, err) < 0 || leat_loader_next(loader, &batch, err) < 0)
+        fail_msg("%s", err->message);
+    if (back)
+        leat_batch_release(batch);
+    const int rc = leat_score_add(score, batch, outputs, NULL, NULL, err);
+    if (!back)
+        leat_batch_release(batch);
+    leat_loader_close(&loader);
+    return rc;
+}
+
+TEST(what_is_no_batch_of_the_plan_has_no_score)
+{
+    const int64_t dims[] = { INPUTS };
+    const leat_shape x = leat_shape_make(LEAT_F32, 1, dims);
+    const leat_shape label = leat_shape_make(LEAT_I64, 0, NULL);
+    const leat_rows others[][2] = {
+        { { "label", label, labels }, { "image", x, inputs } },
+        { { "image", leat_shape_make(LEAT_F32, 0, NULL), inputs }, { "label", label, labels } },
+        { { "image", x, inputs }, { "label", x, inputs } },
+    };
+    leat_plan *plan = open_plan();
+    leat_score *score = NULL;
+    leat_score_info info;
+    fixture f = { 0 };
+    memset(labels, 0, sizeof labels);
+    if (leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 5]}", "x", &f.config,
+                          &f.err) < 0 ||
+        leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_score_open(f.trainer, 2, &score, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        leat_plan *other = open_rows(others[i]);
+        assert_int_equal(add_of(score, other, false, &f.err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(f.err.message, "the trainer was opened for samples of"));
+        leat_plan_close(&other);
+    }
+    assert_int_equal(add_of(score, plan, true, &f.err), LEAT_E_ARGUMENT);
+    leat_score_get(score, &info);
+    assert_int_equal(info.samples, 0);
+    assert_int_equal(add_of(score, plan, false, &f.err), LEAT_OK);
+    leat_score_close(&score);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
 TEST(scores_are_plain_counts)
 {
     const leat_loader_options once = { .epochs = 1 };

@@ -242,7 +242,7 @@ TEST_WITH(weights_are_not_copied_for_files, make_folder, remove_folder)
     static const char text[] = "train: {model: [dense: 5000, dense: 10], average: ema, loss: "
                                "softmax_cross_entropy, optimizer: {sgd: {momentum: 0.9}}}";
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2000 }, 8);
-    const leat_loader_state place = { .next_batch = 1 };
+    const leat_loader_state place = fixture_state(1);
     const char *const weights = in_folder("w.safetensors"), *const all = in_folder("c.safetensors");
     float *x = random_floats(1, 8 * 2000);
     int64_t *y = random_labels(1, 8, 10);

@@ -246,6 +246,14 @@ TEST(a_model_without_data_fits_every_loss)
                 leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
                 leat_trainer_open_shape(f.config, &input, 4, f.device, &f.trainer, &f.err) < 0)
                 fail_msg("%s: %s", text, f.err.message);
+            static const int64_t wrong[] = { 0, -1, (1 << 24) + 1, INT64_MAX };
+            for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+                leat_trainer *none = NULL;
+                assert_int_equal(
+                    leat_trainer_open_shape(f.config, &input, wrong[k], f.device, &none, &f.err),
+                    LEAT_E_ARGUMENT);
+                assert_null(none);
+            }
             fixture_close(&f);
         }
 }

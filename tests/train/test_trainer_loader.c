@@ -238,11 +238,13 @@ TEST(a_batch_can_be_stepped_on_again)
             assert_int_equal(leat_trainer_repeat(p.f.trainer, batch, steps[n], &p.f.err), LEAT_OK);
             assert_int_equal(leat_trainer_times(p.f.trainer, times, 200), steps[n]);
         }
+        assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+        assert_int_equal(leat_trainer_repeat(p.f.trainer, batch, -1, &p.f.err), LEAT_E_ARGUMENT);
         leat_meter meter;
         assert_int_equal(leat_meter_account(times, 1, 100, &meter), LEAT_OK);
         assert_true(meter.input_wait == 0 && meter.exposed_copy == 0 && meter.busy > 0);
         assert_int_equal(times[99].rows, BATCH);
-        assert_int_equal(trained_rows_train(&p, loader, SIZE_MAX), 8 - 3); /* nothing is held */
+        assert_int_equal(trained_rows_train(&p, loader, SIZE_MAX), 8 - 4); /* nothing is held */
         leat_loader_close(&loader);
         trained_rows_close(&p);
     }

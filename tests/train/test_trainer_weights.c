@@ -126,7 +126,7 @@ static const char normed[] = "train: {model: [dense: 4, batch_norm: {%s}, dense:
 /* A checkpoint of a run of the same model whose batch_norm has these options. */
 static void write_normed(const char *norm, int n_steps, const leat_trainer_feed *feed)
 {
-    const leat_loader_state at = { .next_batch = n_steps };
+    const leat_loader_state at = fixture_state(n_steps);
     char text[512];
     fixture f;
     snprintf(text, sizeof text, normed, norm, "", "");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "config/option_impl.h"
 #include "stage.h"
 
 typedef struct buffer {
@@ -153,8 +154,16 @@ void leat_builder_op(leat_builder *builder, const leat_op *op)
 {
     if (!builder)
         return;
-    if (!op) {
-        leat_fail(first_error(builder), LEAT_E_ARGUMENT, "leat_builder_op: op must be given");
+    if (!op || !op->name) {
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT,
+                  "leat_builder_op: op must be given, with a name");
+        return;
+    }
+    if (!leat_option_table_fits(op->options, op->options_size)) {
+        leat_fail(first_error(builder), LEAT_E_ARGUMENT,
+                  "leat_builder_op: op '%s': options_size is %zu, too small for an option of its "
+                  "table, or one has no type of leat",
+                  op->name, op->options_size);
         return;
     }
     if (builder->n_ops == LEAT_MAX_USER_OPS) {

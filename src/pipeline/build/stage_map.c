@@ -193,6 +193,11 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         rc = op->shape(chain_op->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
+    if ((unsigned)shape.dtype >= LEAT_N_DTYPES || shape.rank < 0 || shape.rank > LEAT_MAX_RANK)
+        return leat_node_fail(entry, err, LEAT_E_ARGUMENT,
+                              "op '%s' gives a tensor of type %d and rank %d: there are %d types, "
+                              "and ranks are 0 to %d",
+                              name, (int)shape.dtype, shape.rank, LEAT_N_DTYPES, LEAT_MAX_RANK);
     leat_axes_follow(chain, chain_op, &shape);
     chain->shape = shape;
     if (chain->n_ops > 1 && chain_op[-1].op == &leat_op_decode_jpeg)

@@ -9,11 +9,10 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/float_mode.h"
+#include "base/run_state.h"
 #include "base/scratch.h"
 #include "engine.h"
 #include "pipeline/sample/sample.h"
-
-#define FIRST_BATCH_MOST ((int64_t)1 << 62) /* sums of numbers of batches do not overflow */
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -36,7 +35,7 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
         long long got;
     } values[] = {
         { o->epochs < -1, "epochs is -1 or more", o->epochs },
-        { !o->state && (o->first_batch < 0 || o->first_batch > FIRST_BATCH_MOST),
+        { !o->state && (o->first_batch < 0 || o->first_batch > LEAT_RUN_STATE_MOST),
           "first_batch is 0 to 4611686018427387904", o->first_batch },
         { o->hold < 0 || o->hold > 1 << 20, "hold is 0 to 1048576", o->hold },
         { o->prefetch < 0, "prefetch is 0 or more", o->prefetch },

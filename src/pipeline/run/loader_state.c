@@ -4,15 +4,9 @@
  * it. Invariant: a state fits only the plan that it was made for. */
 #include "engine.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#include "base/digest.h"
-
-static uint64_t checksum(const leat_loader_state *state)
-{
-    return leat_digest_row(state, offsetof(leat_loader_state, checksum), 0);
-}
+#include "base/run_state.h"
 
 void leat_loader_state_at(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
 {
@@ -21,16 +15,13 @@ void leat_loader_state_at(const leat_plan *plan, int64_t next_batch, leat_loader
         memset(out, 0, sizeof *out); /* also clears padding: the bytes are hashed */
     if (!out || !plan)
         return;
-    *out = (leat_loader_state){ .magic = "leatrun",
-                                .version = 1,
-                                .size = sizeof *out,
-                                .plan_digest = info->digest,
+    *out = (leat_loader_state){ .plan_digest = info->digest,
                                 .n_records = info->n_records,
                                 .seed = info->seed,
                                 .batch_size = info->batch_size,
                                 .n_batches = info->n_batches,
                                 .next_batch = next_batch };
-    out->checksum = checksum(out);
+    leat_run_state_seal(out);
 }
 
 void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
@@ -51,19 +42,10 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
 int leat_loader_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
 {
     leat_loader_state want;
+    const int rc = leat_run_state_check(state, err);
+    if (rc < 0)
+        return rc;
     leat_loader_state_at(plan, state->next_batch, &want);
-    if (memcmp(state->magic, want.magic, sizeof want.magic))
-        return leat_fail(err, LEAT_E_ARGUMENT, "state: this is not the state of a loader");
-    if (state->version != want.version)
-        return leat_fail(err, LEAT_E_ARGUMENT, "state: version %u, this library reads version %u",
-                         state->version, want.version);
-    if (state->size != want.size)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "state: damaged (it says that it has %u bytes, a state of version %u has "
-                         "%u)",
-                         state->size, want.version, want.size);
-    if (state->checksum != checksum(state) || state->next_batch < 0)
-        return leat_fail(err, LEAT_E_ARGUMENT, "state: damaged (its checksum does not match)");
     const struct {
         const char *name;
         long long is, was;

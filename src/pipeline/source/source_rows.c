@@ -115,9 +115,9 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
         const int64_t bytes = leat_shape_bytes(&rows[i].shape);
         if (bytes < 0 || !rows[i].name || (!rows[i].data && n_records)) {
             free(source);
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             "rows: tensor %d needs a name, data and a shape without unknown dims",
-                             i);
+            return leat_fail(
+                err, LEAT_E_ARGUMENT,
+                "rows: tensor %d needs a name, data and a shape of known type and dims", i);
         }
         snprintf(source->base.features[i].name, sizeof source->base.features[i].name, "%s",
                  rows[i].name);

@@ -327,7 +327,7 @@ int leat_ranks_is_reporter(const leat_ranks *ranks)
 void leat_ranks_deadline(leat_ranks *ranks, double seconds)
 {
     if (ranks)
-        ranks->deadline_ns = seconds > 0 ? (int64_t)(seconds * 1e9) : 0;
+        ranks->deadline_ns = seconds > 0 && seconds < 9e9 ? (int64_t)(seconds * 1e9) : 0;
 }
 
 /* Without memory there are no times, which is no reason to end a run. */

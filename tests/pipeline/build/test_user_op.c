@@ -76,6 +76,67 @@ TEST(ops_of_the_user)
     assert_string_equal(err.message, "the source has no records");
 }
 
+/* Gives what the options say. */
+typedef struct gives {
+    int64_t dtype, rank;
+} gives;
+
+static const leat_option gives_options[] = { LEAT_OPTION_I64(gives, dtype, "0", -9, 99, "its type"),
+                                             LEAT_OPTION_I64(gives, rank, "0", -9, 99, "its rank"),
+                                             LEAT_OPTION_END };
+
+static int give(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const gives *const o = options;
+    *out = (leat_shape){ .dtype = (leat_dtype)o->dtype, .rank = (int32_t)o->rank };
+    return LEAT_OK;
+}
+
+TEST(an_op_gives_a_tensor_of_a_type_and_rank)
+{
+    const leat_op op = { .name = "give",
+                         .options_size = sizeof(gives),
+                         .options = gives_options,
+                         .shape = give,
+                         .apply = copy };
+    static const char *const wrong[] = { "{ops: [{give: {dtype: 6}}]}",
+                                         "{ops: [{give: {dtype: -1}}]}",
+                                         "{ops: [{give: {rank: 7}}]}",
+                                         "{ops: [{give: {rank: -1}}]}" };
+    leat_plan *plan;
+    leat_error err;
+    assert_int_equal(build_with(&op, "{ops: [{give: {dtype: 5}}]}", 4, &plan, &err), LEAT_OK);
+    leat_plan_close(&plan);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(build_with(&op, wrong[i], 4, &plan, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "op 'give' gives a tensor of type "));
+    }
+}
+
+TEST(options_lie_within_their_size)
+{
+    leat_option rows[2] = { gives_options[1], LEAT_OPTION_END };
+    leat_op op = { .name = "give", .options = rows, .shape = give, .apply = copy };
+    leat_plan *plan;
+    leat_error err;
+    for (size_t size = 0; size < sizeof(gives); size += size < 8 ? 8 : 1) {
+        op.options_size = size;
+        assert_int_equal(build_with(&op, "give", 4, &plan, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "leat_builder_op: op 'give': options_size is "));
+    }
+    op.options_size = sizeof(gives);
+    assert_int_equal(build_with(&op, "give", 4, &plan, &err), LEAT_OK);
+    leat_plan_close(&plan);
+    rows[0].offset = SIZE_MAX;
+    assert_int_equal(build_with(&op, "give", 4, &plan, &err), LEAT_E_ARGUMENT);
+    rows[0] = gives_options[1];
+    rows[0].type = LEAT_OPTION_TYPE_END;
+    assert_int_equal(build_with(&op, "give", 4, &plan, &err), LEAT_E_ARGUMENT);
+    op.name = NULL;
+    assert_int_equal(build_with(&op, NULL, 4, &plan, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "leat_builder_op: op must be given, with a name"));
+}
+
 enum { NARROW = 64 };
 
 static int widen_shape(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)

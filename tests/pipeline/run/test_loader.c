@@ -244,6 +244,7 @@ TEST(the_largest_first_batch)
     leat_plan *plan = plan_of(&s, rows);
     leat_loader_options options = { .epochs = -1, .first_batch = (int64_t)1 << 62 };
     leat_loader *loader = open_loader(plan, &options);
+    leat_loader_state at;
     leat_batch *batch;
     leat_error err;
     check(leat_loader_next(loader, &batch, &err), &err);
@@ -255,7 +256,20 @@ TEST(the_largest_first_batch)
         wrong.first_batch += over;
         assert_int_equal(leat_loader_open(plan, &wrong, &loader, &err), LEAT_E_ARGUMENT);
         assert_non_null(strstr(err.message, "first_batch is 0 to 4611686018427387904"));
+        leat_loader_state_at(plan, wrong.first_batch, &at);
+        wrong.state = &at;
+        assert_int_equal(leat_loader_open(plan, &wrong, &loader, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "its next batch is 0 to 4611686018427387904; got "));
     }
+    leat_loader_state_at(plan, options.first_batch, &at);
+    options.state = &at;
+    loader = open_loader(plan, &options);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    assert_int_equal(leat_batch_get_info(batch)->number, options.first_batch);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_loader_state_at(plan, -1, &at);
+    assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
     leat_plan_close(&plan);
     free(rows);
 }

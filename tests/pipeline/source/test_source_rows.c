@@ -47,11 +47,13 @@ TEST(what_is_no_row_is_refused)
     const leat_shape scalar = leat_shape_make(LEAT_F32, 0, NULL);
     const leat_rows bad[] = { { NULL, scalar, x },
                               { "x", leat_shape_make(LEAT_F32, 1, &open), x },
-                              { "x", scalar, NULL } };
+                              { "x", scalar, NULL },
+                              { "x", leat_shape_make(leat_dtype_of("float64"), 0, NULL), x },
+                              { "x", leat_shape_make((leat_dtype)-1, 0, NULL), x } };
     leat_rows many[17];
     leat_plan *plan;
     leat_error err;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(open_rows(3, &bad[i], 1, &plan, &err), LEAT_E_ARGUMENT);
         assert_non_null(strstr(err.message, "tensor 0 needs a name, data and a shape"));
     }
