@@ -218,6 +218,9 @@ static json_t *crossover_json(const leat_crossover_result *result, const char *p
     leat_json_int(object, "batch", result->batch);
     leat_json_estimate(object, "crossover_batch", "interval", &result->crossover);
     leat_json_text(object, "faster_below", name_of(result, result->faster_below));
+    json_t *const faster = leat_json_list(object, "faster");
+    for (int32_t i = 0; i < result->devices[0].n_points; i++)
+        leat_json_append(faster, name_of(result, result->faster[i]));
     leat_json_text(object, "faster_now", name_of(result, result->faster_now));
     json_t *checks = leat_json_list(object, "checks");
     for (int32_t i = 0; i < result->n_checks; i++) {

@@ -51,12 +51,14 @@ typedef struct leat_crossover_check {
 typedef struct leat_crossover_result {
     leat_crossover_device devices[2];
     int64_t batch; /* of the config */
-    /* 1: there is a batch size at which both take the same time. 0: one device is faster at all measured
-     * sizes, and `crossover` is NaN. */
+    /* 1: there is a batch size at which both take the same time. 0: one device is faster at all measured sizes, or at
+     * some, or at none, and `crossover` is NaN. */
     int32_t crosses;
     leat_estimate crossover; /* high may be infinite: beyond all measured sizes */
-    int32_t
-        faster_below;   /* index of the device that is faster below it; at crosses 0: everywhere */
+    /* Index of the device that is faster below it; at crosses 0: at all measured sizes, or -1. */
+    int32_t faster_below;
+    /* Likewise at each of the points; -1: no difference beyond noise. */
+    int32_t faster[LEAT_CROSSOVER_POINTS];
     int32_t faster_now; /* at the config's batch size; -1: no difference beyond noise */
     int32_t n_checks;   /* at half and at twice the crossover, where these sizes can be run */
     leat_crossover_check checks[2];

@@ -45,12 +45,13 @@ typedef struct leat_compare_arm {
     /* With bootstrap 95 % intervals over rounds. */
     leat_estimate idle;          /* 1 - meter.busy */
     leat_estimate samples_per_s; /* of the meter */
-    leat_estimate speedup;       /* of samples/s against arm 0, paired by round */
-    int32_t on_host;             /* 1: the device is the CPU that the workers use too */
+    /* Of samples/s against arm 0; the interval of a ratio draws the same rounds of both. */
+    leat_estimate speedup;
+    int32_t on_host;      /* 1: the device is the CPU that the workers use too */
     int32_t overlaps;     /* 0: prefetch is 0, so the next batch is made only after the step */
     leat_estimate loader; /* samples/s of the loader alone, copies to the device included */
     leat_estimate step;   /* samples/s of the step alone, on one batch that stays on the device */
-    leat_estimate of_loader, of_step; /* samples/s of the arm divided by each of them, per round */
+    leat_estimate of_loader, of_step; /* samples/s of the arm divided by each of them */
     leat_estimate loader_of_step;     /* samples/s of the loader divided by those of the step */
     leat_recorded recorded;           /* of some steps after the rounds */
     leat_ceiling ceiling; /* of the device, after the rounds; arms with the same one share it */

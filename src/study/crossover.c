@@ -211,21 +211,21 @@ static void conclude_device(const struct window *window, int device, leat_crosso
     out->beta_ms_per_sample = estimate(beta_of, &w);
 }
 
-/* Fills points, lines, crosses, crossover and faster_below of *out. A crossing needs a size at which one
+/* Fills points, lines, crosses, crossover, faster and faster_below of *out. A crossing needs a size at which one
  * device is faster beyond noise, and a larger one at which the other is. */
 static void fit_crossover(const struct times *times, leat_crossover_result *out)
 {
     struct window w = { .times = times, .end = times->n_sizes };
-    int32_t faster[LEAT_CROSSOVER_POINTS];
+    int32_t *const faster = out->faster;
     for (size_t i = 0; i < times->n_sizes; i++)
         faster[i] = faster_at(times, i);
     const size_t change = find_change(faster, times->n_sizes);
     out->crosses = change < times->n_sizes;
     out->crossover = (leat_estimate){ (double)NAN, (double)NAN, (double)NAN };
-    out->faster_below = -1;
-    for (size_t i = times->n_sizes; i-- > 0;)
-        if (faster[i] >= 0)
-            out->faster_below = faster[i];
+    out->faster_below = faster[0];
+    for (size_t i = 1; i < times->n_sizes; i++)
+        if (faster[i] != faster[0])
+            out->faster_below = -1;
     if (out->crosses) {
         out->faster_below = faster[change];
         place_window(&w, change, faster);
@@ -478,32 +478,76 @@ static const char *name_of(const leat_crossover_device *device, char text[96])
     return text;
 }
 
+static const char *simulated_text(const leat_crossover_result *out)
+{
+    const int n = (out->devices[0].simulated != 0) + (out->devices[1].simulated != 0);
+    return n == 2 ? "simulated" : n == 1 ? "simulated in part" : "";
+}
+
+/* The sizes at which a device is faster: "32, 128 and 512". */
+static const char *sizes_text(const leat_crossover_result *out, int32_t n_faster,
+                              char text[24 * LEAT_CROSSOVER_POINTS])
+{
+    int32_t n = 0;
+    *text = 0;
+    for (int32_t i = 0; i < out->devices[0].n_points; i++)
+        if (out->faster[i] >= 0) {
+            const char *const before = n == 0 ? "" : n < n_faster - 1 ? ", " : " and ";
+            leat_text_append(text, 24 * LEAT_CROSSOVER_POINTS, "%s%lld", before,
+                             (long long)out->devices[0].points[i].batch);
+            n++;
+        }
+    return text;
+}
+
+/* Without a crossing: one device is faster at all sizes, or at some, or at none. */
+static void say_no_crossing(leat_crossover_result *out)
+{
+    const leat_crossover_point *const points = out->devices[0].points;
+    const int32_t n = out->devices[0].n_points;
+    const long long first = points[0].batch, last = points[n - 1].batch;
+    const char *const simulated = simulated_text(out);
+    int32_t which = 0, n_faster = 0;
+    char name[96], note[32] = "", sizes[24 * LEAT_CROSSOVER_POINTS];
+    for (int32_t i = 0; i < n; i++)
+        if (out->faster[i] >= 0) {
+            which = out->faster[i];
+            n_faster++;
+        }
+    if (*simulated)
+        leat_text(note, sizeof note, " (%s)", simulated);
+    if (out->faster_below >= 0)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%s is the faster device from batch %lld to %lld, all that were measured%s",
+                  name_of(&out->devices[which], name), first, last, note);
+    else if (n_faster > 0)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%s is faster at batch size%s %s; at the others from %lld to %lld there is no "
+                  "difference beyond noise%s",
+                  name_of(&out->devices[which], name), n_faster > 1 ? "s" : "",
+                  sizes_text(out, n_faster, sizes), first, last, note);
+    else
+        leat_text(out->sentence, sizeof out->sentence,
+                  "neither device is faster beyond noise from batch %lld to %lld%s", first, last,
+                  note);
+}
+
 static void say(leat_crossover_result *out)
 {
     char a[96], b[96], to[48] = "any larger one";
-    const bool simulated = out->devices[0].simulated || out->devices[1].simulated;
-    const char *const note = simulated ? " (simulated in part)" : "";
+    const char *const simulated = simulated_text(out);
     const int below = out->faster_below;
-    const int32_t n = out->devices[0].n_points;
-    const int64_t first = out->devices[0].points[0].batch;
-    const int64_t last = out->devices[0].points[n - 1].batch;
     if (out->crosses && isfinite(out->crossover.high))
         leat_text(to, sizeof to, "%.0f", out->crossover.high);
     if (out->crosses)
         leat_text(
             out->sentence, sizeof out->sentence,
-            "%s is faster below a batch of %.0f samples, %s above (95 %% interval %.0f to %s)%s",
+            "%s is faster below a batch of %.0f samples, %s above (95 %% interval %.0f to %s)%s%s",
             name_of(&out->devices[below], a), out->crossover.value,
-            name_of(&out->devices[!below], b), out->crossover.low, to,
-            simulated ? "; simulated in part" : "");
-    else if (below >= 0)
-        leat_text(out->sentence, sizeof out->sentence,
-                  "%s is the faster device from batch %lld to %lld, all that were measured%s",
-                  name_of(&out->devices[below], a), (long long)first, (long long)last, note);
+            name_of(&out->devices[!below], b), out->crossover.low, to, *simulated ? "; " : "",
+            simulated);
     else
-        leat_text(out->sentence, sizeof out->sentence,
-                  "neither device is faster beyond noise from batch %lld to %lld%s",
-                  (long long)first, (long long)last, note);
+        say_no_crossing(out);
 }
 
 static void conclude(struct study *study)

@@ -125,6 +125,62 @@ TEST(one_device_may_always_be_faster)
     assert_int_equal(out.faster_below, -1);
 }
 
+/* The first `n_same` sizes take both devices as long; at the others the second is faster. */
+static void say_of_bend(size_t n_same, leat_crossover_result *out)
+{
+    double ms[2][SIZES][ROUNDS];
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < SIZES; i++)
+        for (size_t r = 0; r < ROUNDS; r++) {
+            ms[0][i][r] = 0.05 * (i < n_same ? 1 : (double)(i + 2));
+            ms[1][i][r] = 0.05;
+        }
+    strcpy(out->devices[0].name, "a");
+    strcpy(out->devices[1].name, "b");
+    const struct times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+    fit_crossover(&times, out);
+    say(out);
+}
+
+TEST(a_device_that_is_faster_at_some_sizes_is_not_at_all)
+{
+    static const char *const says[SIZES + 1] = {
+        [0] = "b is the faster device from batch 1 to 1024, all that were measured",
+        [1] = "b is faster at batch sizes 4, 16, 64, 256 and 1024; at the others from 1 to 1024 "
+              "there is no difference beyond noise",
+        [4] = "b is faster at batch sizes 256 and 1024; at the others from 1 to 1024 there is no "
+              "difference beyond noise",
+        [5] = "b is faster at batch size 1024; at the others from 1 to 1024 there is no difference "
+              "beyond noise",
+        [6] = "neither device is faster beyond noise from batch 1 to 1024",
+    };
+    leat_crossover_result out;
+    for (size_t n_same = 0; n_same <= SIZES; n_same++) {
+        say_of_bend(n_same, &out);
+        assert_int_equal(out.crosses, 0);
+        assert_int_equal(out.faster_below, n_same == 0 ? 1 : -1);
+        for (size_t i = 0; i < SIZES; i++)
+            assert_int_equal(out.faster[i], i < n_same ? -1 : 1);
+        if (says[n_same])
+            assert_string_equal(out.sentence, says[n_same]);
+    }
+}
+
+TEST(the_sentence_tells_how_many_devices_are_simulated)
+{
+    static const char *const notes[] = { "", " (simulated in part)", " (simulated)" };
+    leat_crossover_result out;
+    char end[128];
+    for (int n = 0; n <= 2; n++) {
+        say_of_bend(SIZES, &out);
+        out.devices[0].simulated = n > 1;
+        out.devices[1].simulated = n > 0;
+        say(&out);
+        snprintf(end, sizeof end, "from batch 1 to 1024%s", notes[n]);
+        assert_string_equal(strstr(out.sentence, "from"), end);
+    }
+}
+
 TEST(one_size_makes_no_line)
 {
     double ms[] = { 1, 1, 1, 2, 2, 2 };

@@ -193,6 +193,18 @@ TEST(input_goes_on_while_ranks_communicate)
     compare_all(config);
 }
 
+/* As in other measurements, no step changes weights. */
+TEST(a_rate_that_diverges_is_measured)
+{
+    const network on = { 1e-5, 1e9 };
+    leat_config *config = make_config("threads: 0", 0);
+    leat_error err;
+    check(leat_config_set(config, "train.model=[{dense: 64}, {dense: 256}]", &err), &err);
+    check(leat_config_set(config, "train.optimizer={sgd: {learning_rate: 1.0e+6}}", &err), &err);
+    predict_only(config, &on);
+    leat_config_close(&config);
+}
+
 TEST(what_cannot_be_is_refused)
 {
     static const int32_t none[] = { 2, 0 }, three[] = { 3 };

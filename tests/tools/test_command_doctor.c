@@ -89,6 +89,21 @@ TEST(other_measurements_fit)
     }
 }
 
+TEST(each_batch_size_has_its_faster_device)
+{
+    expect_success(shell("$L doctor x.yaml --devices 'sim:{launch_ns: 900000},sim' --rounds 3 "
+                         "--steps 5 -q --json"));
+    json_t *const json = parse_out(), *const crossover = json_object_get(json, "crossover");
+    const json_t *const faster = json_object_get(crossover, "faster"),
+                        *const one = json_array_get(json_object_get(crossover, "devices"), 0);
+    assert_true(json_array_size(faster) > 0);
+    assert_int_equal(json_array_size(faster), json_array_size(json_object_get(one, "points")));
+    for (size_t i = 0; i < json_array_size(faster); i++)
+        assert_string_equal(json_string_value(json_array_get(faster, i)), "sim");
+    assert_string_equal(json_string_value(json_object_get(crossover, "faster_below")), "sim");
+    json_decref(json);
+}
+
 /* Tiny steps: exchanges take nearly all of their time. */
 TEST(ranks_are_predicted)
 {

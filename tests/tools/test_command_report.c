@@ -60,6 +60,29 @@ TEST(a_run_without_times_of_stages)
     expect_success(shell("rm x.json x.html"));
 }
 
+/* A run that ended in its first epoch, a program without CUDA: there is an answer, and nothing to draw. */
+TEST(an_empty_list_may_be_the_result)
+{
+    static const struct {
+        const char *file, *says;
+    } cases[] = {
+        { "\"command\": \"train\", \"epochs\": [], \"steps\": 3, \"diverged\": true",
+          "The loss diverged: training stopped" },
+        { "\"command\": \"train\", \"epochs\": [], \"steps\": 3, \"diverged\": false",
+          "Too few steps to say how busy the device was" },
+        { "\"command\": \"watch\", \"program\": [\"true\"], \"seconds\": 2, \"processes\": []",
+          "No CUDA was used" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell("echo '{\"leat\": \"0.1.0\", %s}' >x.json && "
+                             "$L report x.json -o x.html && grep -A99 '<body' x.html",
+                             cases[i].file));
+        expect_in(out, cases[i].says);
+        expect_failure(shell("$L report x.json --svg new"), 1, "no numbers in it");
+    }
+    expect_success(shell("rm x.json x.html"));
+}
+
 TEST(figures_as_json)
 {
     expect_success(
@@ -120,6 +143,12 @@ TEST(mistakes_are_told)
           "there is no report of `leat synth`; there is of: doctor, compare, " },
         { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": 3}",
           "a report of `leat compare` without 'arms'" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": []}",
+          "a report of `leat compare` without 'arms'" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"train\"}",
+          "a report of `leat train` without 'epochs'; is the file whole?" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"watch\", \"processes\": null}",
+          "a report of `leat watch` without 'processes'; is the file whole?" },
         { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": [{}]}", "no numbers in it" },
         { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"X\",",
           "the trace is damaged or cut at event 1" },

@@ -219,6 +219,33 @@ TEST(what_can_be_gained_is_told)
     }
 }
 
+TEST(a_device_is_faster_only_where_that_was_measured)
+{
+    static const struct {
+        const char *faster, *says;
+    } cases[] = {
+        { "\"faster_below\": \"b\", \"faster\": [\"b\", \"b\"]",
+          ">b is faster than a at all batch sizes that were measured<" },
+        { "\"faster_below\": null, \"faster\": [null, \"b\", \"b\"]",
+          ">b is faster than a at 2 of the 3 batch sizes that were measured<" },
+        { "\"faster_below\": null, \"faster\": [\"a\", null]",
+          ">a is faster than b at 1 of the 2 batch sizes that were measured<" },
+        { "\"faster_below\": null, \"faster\": [null, null]", ">a and b do not cross<" },
+        { "\"faster_below\": null", ">a and b do not cross<" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[400];
+        snprintf(json, sizeof json,
+                 "{\"leat\": \"0\", \"command\": \"crossover\", \"devices\": [{\"name\": "
+                 "\"a\"}, {\"name\": \"b\"}], \"crossover_batch\": null, %s}",
+                 cases[i].faster);
+        char *const text = page_of_json(json);
+        page_expect(text, cases[i].says);
+        leat_page_close(&page);
+        free(text);
+    }
+}
+
 TEST(a_few_rounds_claim_no_gain)
 {
     char *text = page_of_json(

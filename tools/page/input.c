@@ -86,8 +86,9 @@ static int check_json(const leat_input *in, leat_error *err)
         return leat_fail(err, LEAT_E_DATA,
                          "%s: there is no report of `leat %.40s`; there is of: %s", in->name,
                          command, leat_page_kind_list(list, sizeof list));
-    if (json_array_size(json_object_get(in->json, kind->needs)) == 0 &&
-        json_object_size(json_object_get(in->json, kind->needs)) == 0)
+    const json_t *const needed = json_object_get(in->json, kind->needs);
+    if (json_array_size(needed) == 0 && json_object_size(needed) == 0 &&
+        !(kind->may_be_empty && json_is_array(needed)))
         return leat_fail(err, LEAT_E_DATA,
                          "%s: a report of `leat %s` without '%s'; is the file whole?", in->name,
                          command, kind->needs);

@@ -302,8 +302,8 @@ void leat_page_lines(leat_page *page, leat_lines *lines)
 /* --- kinds of JSON -------------------------------------------------------------------------------*/
 
 static const leat_page_kind kinds[] = {
-#define LEAT_PAGE_KIND_ROW(name, needs)                                                            \
-    { #name, needs, leat_page_##name##_answer, leat_page_##name##_section },
+#define LEAT_PAGE_KIND_ROW(name, needs, may_be_empty)                                              \
+    { #name, needs, may_be_empty, leat_page_##name##_answer, leat_page_##name##_section },
     LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_ROW)
 #undef LEAT_PAGE_KIND_ROW
 };

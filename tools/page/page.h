@@ -133,25 +133,26 @@ void leat_page_fact(leat_page *page, const char *name, const char *value);
 typedef struct leat_page_kind {
     const char *command; /* as the key "command" has it */
     const char *needs;   /* a list or an object without which there is nothing to show */
+    bool may_be_empty;   /* that list: what is then to say is an answer, too */
     /* Fills what is missing: `out` has the keys "config", "device", "simulated" and "sentence" already. */
     void (*answer)(const json_t *json, leat_answer *out);
     void (*section)(leat_page *page, const json_t *json);
 } leat_page_kind;
 
-/* X(name, needs). Files: page_doctor.c, page_compare.c, page_experiment.c; page_choices.c has tune, whatif and crossover,
- * page_runs.c train, watch and bench. */
+/* X(name, needs, may_be_empty). Files: page_doctor.c, page_compare.c, page_experiment.c; page_choices.c has tune, whatif and
+ * crossover, page_runs.c train, watch and bench. */
 #define LEAT_PAGE_KIND_LIST(X)                                                                     \
-    X(doctor, "verdict")                                                                           \
-    X(compare, "arms")                                                                             \
-    X(tune, "best")                                                                                \
-    X(whatif, "rows")                                                                              \
-    X(crossover, "devices")                                                                        \
-    X(experiment, "findings")                                                                      \
-    X(train, "epochs")                                                                             \
-    X(watch, "processes")                                                                          \
-    X(bench, "stages")
+    X(doctor, "verdict", false)                                                                    \
+    X(compare, "arms", false)                                                                      \
+    X(tune, "best", false)                                                                         \
+    X(whatif, "rows", false)                                                                       \
+    X(crossover, "devices", false)                                                                 \
+    X(experiment, "findings", false)                                                               \
+    X(train, "epochs", true)                                                                       \
+    X(watch, "processes", true)                                                                    \
+    X(bench, "stages", false)
 
-#define LEAT_PAGE_KIND_DECLARE(name, needs)                                                        \
+#define LEAT_PAGE_KIND_DECLARE(name, needs, may_be_empty)                                          \
     void leat_page_##name##_answer(const json_t *json, leat_answer *out);                          \
     void leat_page_##name##_section(leat_page *page, const json_t *json);
 LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_DECLARE)

@@ -300,6 +300,28 @@ void leat_page_crossover_section(leat_page *page, const json_t *json)
     leat_page_lines(page, &data);
 }
 
+/* a, b: the devices; a is faster at all sizes if one is. */
+static void say_no_crossing(const json_t *json, const char *a, const char *b, leat_answer *out)
+{
+    const json_t *const faster = leat_fields_list(json, "faster");
+    const size_t n = json_array_size(faster);
+    size_t n_a = 0, n_b = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *const name = json_string_value(json_array_get(faster, i));
+        n_a += name && !strcmp(name, a);
+        n_b += name && !strcmp(name, b);
+    }
+    if (leat_fields_text(json, "faster_below"))
+        snprintf(out->verdict, sizeof out->verdict,
+                 "%.80s is faster than %.80s at all batch sizes that were measured", a, b);
+    else if (n_a + n_b > 0)
+        snprintf(out->verdict, sizeof out->verdict,
+                 "%.80s is faster than %.80s at %zu of the %zu batch sizes that were measured",
+                 n_a ? a : b, n_a ? b : a, n_a ? n_a : n_b, n);
+    else
+        snprintf(out->verdict, sizeof out->verdict, "%.80s and %.80s do not cross", a, b);
+}
+
 void leat_page_crossover_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
@@ -315,11 +337,7 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
     for (size_t i = 0; i < json_array_size(devices); i++)
         out->simulated |= leat_fields_true(json_array_get(devices, i), "simulated");
     if (isnan(batch)) {
-        if (leat_fields_text(json, "faster_below"))
-            snprintf(out->verdict, sizeof out->verdict,
-                     "%.80s is faster than %.80s at all batch sizes that were measured", a, b);
-        else
-            snprintf(out->verdict, sizeof out->verdict, "%.80s and %.80s do not cross", a, b);
+        say_no_crossing(json, a, b, out);
         return;
     }
     snprintf(out->verdict, sizeof out->verdict, "%.80s is faster than %.80s from batch %s on", b, a,

@@ -167,6 +167,7 @@ static void put_kernels(leat_page *page, const json_t *json)
 void leat_page_watch_section(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "processes");
+    page->says_enough |= json_array_size(list) == 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         put_shares(page, json_array_get(list, i));
         put_kernels(page, json_array_get(list, i));
@@ -299,6 +300,7 @@ static void put_losses(leat_page *page, const json_t *json)
 
 void leat_page_train_section(leat_page *page, const json_t *json)
 {
+    page->says_enough |= json_array_size(leat_fields_list(json, "epochs")) == 0;
     put_epochs(page, json);
     put_losses(page, json);
     put_kernels(page, json_object_get(json, "recorded"));

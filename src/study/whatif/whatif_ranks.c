@@ -4,7 +4,7 @@
  *
  * DESIGN: a model of time (compute / ranks + exchanges × latency + bytes / rate) would have to know which exchanges a step
  * has and what of them the loader uses to get ahead. The step of one rank has all that, so it is run: the loop is that of
- * `leat train`, in alternating rounds. */
+ * `leat train`, in alternating rounds, with a learning rate of 0, so that no loss diverges. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static int step(training *t, leat_error *err)
     const leat_batch_info *const info = leat_batch_get_info(batch);
     t->rows += info->global_rows;
     t->input_ns += info->got_ns - info->asked_ns;
-    return leat_trainer_step(t->trainer, batch, err);
+    return leat_trainer_repeat(t->trainer, batch, 1, err);
 }
 
 /* At least `least` steps; then until the time is over, but at most `most` steps. Returns the time in *ns. */
