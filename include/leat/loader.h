@@ -46,7 +46,8 @@ typedef struct leat_expect {
 } leat_expect;
 
 /* Checks the classes of all records that are known at open: rows of one tensor without ops, whose source keeps it in
- * memory (idx, npy, cifar, images) or has at most 4 MiB in all (csv). Others are checked when their batch is made.
+ * memory (idx, npy, cifar, images) or has at most 4 MiB in all (csv). Others are checked when their batch is made, as are those
+ * that come only after 2^22 rows of a pass and four times as many rows as there are records.
  * leat_loader_open() calls it; call it for a plan whose loader opens later.
  * returns  LEAT_OK, also if nothing is known, or if on_error is mask or replace; LEAT_E_ARGUMENT: a tensor of `expect` is not
  *          in the plan, or that of the weights is not float32; LEAT_E_DATA with the first record of

@@ -212,11 +212,13 @@ TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
                          "--weights n.st --onnx n.onnx"));
 }
 
-/* Whatever the source calls image and label, and whatever else it has: the outputs are those of the records. */
+/* Whatever the source calls image and label, and whatever else it has: the outputs are those of the records, also
+ * where these are gone. */
 TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
 {
     static const struct {
         const char *features, *decoded, *stage, *train;
+        int untold; /* the map of which only the records tell what it works on */
     } cases[] = {
         { "image: image/encoded, cls: image/class/label", "", "batch: 16", "target: cls" },
         { "photo: image/encoded, cls: image/class/label", "tensor: photo, ", "batch: 16",
@@ -228,10 +230,19 @@ TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
         { "image: image/encoded, cls: image/class/label", "",
           "map: {tensor: cls, ops: [{one_hot: 10}]}, batch: 16", "target: cls" },
         { "photo: image/encoded, cls: image/class/label, h: {key: h, type: int64, default: 1}", "",
-          "map: {tensor: photo, ops: [{scale: {factor: 0.01}}]}, batch: 16", "target: cls" },
+          "map: {tensor: photo, ops: [{scale: {factor: 0.01}}]}, batch: 16", "target: cls", 1 },
         { "a: {key: a, type: int64, default: 1}, photo: image/encoded, cls: image/class/label",
           "tensor: photo, ", "map: [{cast: float32}, {scale: {factor: 0.01}}], batch: 16",
-          "target: cls, sample_weight: a" },
+          "target: cls, sample_weight: a", 2 },
+        { "w: {key: w, type: int64, default: 1}, image: image/encoded, cls: image/class/label", "",
+          "map: {tensor: w, ops: [{cast: float32}]}, batch: 16",
+          "target: cls, sample_weight: w, input: image" },
+        { "photo: image/encoded, cls: image/class/label", "",
+          "map: {tensor: photo, ops: [{scale: {factor: 0.01}}]}, batch: 16",
+          "target: cls, input: photo" },
+        { "photo: image/encoded, cls: image/class/label, w: {key: w, type: int64, default: 1}",
+          "tensor: photo, ", "map: {tensor: w, ops: [{cast: float32}]}, batch: 16",
+          "target: cls, input: photo, sample_weight: w" },
         { "image: image/encoded, label: {key: no, type: int64, shape: [2], default: 1}", "",
           "batch: 16", "loss: binary_cross_entropy" },
         { "image: image/encoded, y: {key: no, type: float, shape: [3], default: 1}", "",
@@ -239,7 +250,7 @@ TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
         { "image: image/encoded, label: {key: no, type: float, shape: [5], default: 0.2}", "",
           "batch: 16", "epochs: 1" },
     };
-    static const int units[] = { 10, 10, 10, 10, 10, 10, 10, 2, 3, 5 };
+    static const int units[] = { 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 2, 3, 5 };
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char part[600];
@@ -252,13 +263,36 @@ TEST_WITH(named_images_have_the_outputs_of_records, NULL, clean)
                   ">z.yaml && $L train z.yaml -q --save x.st",
                   part, part, units[i], cases[i].train,
                   strstr(cases[i].train, "loss") ? "" : ", loss: softmax_cross_entropy"));
+        const char *const gone = cases[i].untold ? "untold" : "gone";
         expect_success(
-            shell("$L predict z.yaml --weights x.st --json records.json && $L predict "
-                  "z.yaml --weights x.st test-images/*/* --json images.json && for f in "
-                  "records images; do tr -d '\\n ' <$f.json | sed 's/{\"file\"/\\n&/g' | "
-                  "grep -o '\"guesses\".*\\]' | sort >$f.txt; done; cmp records.txt "
-                  "images.txt && test $(wc -l <images.txt) = 60"));
+            shell("P=\"$L predict z.yaml --weights x.st\"; $P --json records.json && $P "
+                  "test-images/*/* --json images.json && rm -f gone.json && mkdir hid && mv y-* "
+                  "hid && { $P "
+                  "test-images/*/* --json gone.json 2>gone.txt || { grep -q 'map %d of .eval. "
+                  "names no tensor' gone.txt && echo untold >gone.json; }; } && mv hid/* . && "
+                  "rmdir hid && for f in records images gone; do tr -d '\\n ' <$f.json | sed "
+                  "'s/{\"file\"/\\n&/g; s/\"name\":[^,]*,//g' | grep -o '\"guesses\".*\\]' | "
+                  "sort >$f.txt; done && cmp records.txt images.txt && test $(wc -l <images.txt) = "
+                  "60 && case %s in gone) cmp images.txt gone.txt ;; *) grep %s gone.json ;; esac",
+                  cases[i].untold, gone, gone));
     }
+}
+
+/* What the model reads is called otherwise in the part for training. */
+TEST_WITH(named_images_of_a_folder_have_its_names, NULL, clean)
+{
+    make_pipeline();
+    expect_success(
+        shell("echo '{source: {tfrecord: {files: y-*.tfrecord, features: {photo: image/encoded, "
+              "label: image/class/label}}}, pipeline: [map: {tensor: photo, ops: [decode_jpeg, "
+              "{center_crop: {size: [16, 16]}}, cast]}, batch: 16], eval: {source: {images: "
+              "test-images}, pipeline: [map: [decode_jpeg, {center_crop: {size: [16, 16]}}, cast], "
+              "batch: 16]}, train: {model: [flatten, dense: 10], loss: softmax_cross_entropy, "
+              "input: photo}}' >z.yaml && "
+              "$L train z.yaml -q --save x.st --set 'eval-' && $L predict z.yaml --weights x.st "
+              "test-images/*/* >there.txt && mv test-images hid && $L predict z.yaml --weights "
+              "x.st hid/*/* --labels y-labels.txt | sed s/hid/test-images/ >gone.txt; "
+              "mv hid test-images; cmp there.txt gone.txt"));
 }
 
 /* A list with several labels a file has a value for each, of which an image that is named has none. */

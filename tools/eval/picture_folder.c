@@ -79,8 +79,8 @@ static int write_list(const leat_picture_folder *folder, leat_error *err)
     for (int i = 0; list && i < folder->n; i++) {
         link_of(folder, i, link);
         fputs(link + strlen(folder->path) + 1, list); /* from the folder of the list */
-        for (int k = 0; k < folder->n_labels; k++)
-            fputs(",0", list);
+        for (int k = 0; k < folder->n_labels; k++)    /* shares of classes sum to 1 */
+            fputs(k == 0 && folder->n_labels > 1 ? ",1" : ",0", list);
         putc('\n', list);
     }
     const bool whole = list && !ferror(list);

@@ -18,8 +18,8 @@ typedef struct leat_picture_folder {
     const char *const *files;
     int n;
     int64_t n_classes; /* empty folders beside the first, so that the source has so many classes */
-    int n_labels;      /* more than 0: a list names the links, each with so many labels of 0 */
-    bool real_labels;  /* of float32 */
+    int n_labels; /* more than 0: a list names the links, each with so many labels: 1, 0, 0 …, or 0 */
+    bool real_labels; /* of float32 */
 } leat_picture_folder;
 
 /* Makes it; `files` is borrowed. Returns LEAT_OK, or LEAT_E_IO or LEAT_E_DATA with the name of a file that cannot be read or

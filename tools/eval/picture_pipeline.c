@@ -21,20 +21,25 @@ static int set(leat_config *config, const char *section, const char *what, leat_
 
 typedef struct picture_names {
     char input[LEAT_OPTION_STRING_MAX], target[LEAT_OPTION_STRING_MAX];
+    char weight[LEAT_OPTION_STRING_MAX];
     char first[LEAT_OPTION_STRING_MAX]; /* the tensor of maps without a name; "": unknown */
 } picture_names;
 
-/* As the section's own plan has them: `image`, or the first tensor; the trainer's is not the target or the weights. */
-static void names_of_plan(const leat_config *config, const leat_plan *plan, picture_names *names)
+static bool is_other(const picture_names *names, const char *tensor)
 {
-    char weight[LEAT_OPTION_STRING_MAX] = "";
+    return strcmp(tensor, names->target) != 0 && strcmp(tensor, names->weight) != 0;
+}
+
+/* As the section's own plan has them: `image`, or the first tensor; the trainer's is not the target or the weights. A
+ * train.input that it has not is of another section. */
+static void names_of_plan(const leat_plan *plan, picture_names *names)
+{
     const leat_tensor_info *tensor;
     const bool has_image = leat_plan_tensor_index(plan, "image") >= 0;
-    leat_trained_get(config, NULL, "train.sample_weight", weight);
-    if (!*names->input && has_image)
-        strcpy(names->input, "image");
+    if (leat_plan_tensor_index(plan, names->input) < 0)
+        strcpy(names->input, has_image ? "image" : "");
     for (int32_t i = 0; !*names->input && (tensor = leat_plan_tensor(plan, i)); i++)
-        if (strcmp(tensor->name, names->target) != 0 && strcmp(tensor->name, weight) != 0)
+        if (is_other(names, tensor->name))
             snprintf(names->input, sizeof names->input, "%s", tensor->name);
     snprintf(names->first, sizeof names->first, "%s",
              has_image ? "image" : leat_plan_tensor(plan, 0)->name);
@@ -54,19 +59,63 @@ static bool tensor_of_map(const leat_config *config, const char *section, int i,
     return true;
 }
 
-/* Without the plan. Maps without a name all work on one tensor: on `image`, or on the picture, which one map must decode,
- * where no map names another tensor than the target. */
-static void names_of_maps(const leat_config *config, const char *section, picture_names *names)
+static bool map_decodes(const leat_config *config, const char *section, int i)
 {
-    char tensor[LEAT_OPTION_STRING_MAX];
-    bool has_image = false, has_other = false;
+    char part[96], text[LEAT_OPTION_STRING_MAX];
+    snprintf(part, sizeof part, "pipeline.map[%d]", i);
+    return leat_trained_get(config, section, part, text) && strstr(text, "decode_");
+}
+
+/* The one key of "{photo: …, cls: {key: …}}" that is another's; false: there are none or several, or the text was cut. */
+static bool find_other(const char *text, const picture_names *names,
+                       char key[LEAT_OPTION_STRING_MAX])
+{
+    const char *at = text + 1;
+    int n_other = 0;
+    if (*text != '{' || text[strlen(text) - 1] != '}' || strlen(text) == LEAT_OPTION_STRING_MAX - 1)
+        return false;
+    while (*at && *at != '}') {
+        char name[LEAT_OPTION_STRING_MAX];
+        at += strspn(at, " \"'");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":\"',}"), at);
+        if (is_other(names, name)) {
+            n_other++;
+            strcpy(key, name);
+        }
+        for (int depth = 0; *at && (depth > 0 || (*at != ',' && *at != '}')); at++)
+            depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+        at += *at == ',';
+    }
+    return n_other == 1;
+}
+
+/* Without the plan: as far as the config tells. Maps without a name all work on one tensor: on `image`, or on the picture where
+ * one of them decodes, and none that names it. */
+static void names_of_config(const leat_config *config, const char *section, picture_names *names)
+{
+    char tensor[LEAT_OPTION_STRING_MAX], text[LEAT_OPTION_STRING_MAX], key[LEAT_OPTION_STRING_MAX];
+    char part[LEAT_OPTION_STRING_MAX + 32];
+    bool has_image = false, has_other = false, by_name = false, decodes = false;
     for (int i = 0; tensor_of_map(config, section, i, tensor); i++) {
         has_image |= !strcmp(tensor, "image");
-        has_other |= *tensor && strcmp(tensor, names->target) != 0;
+        has_other |= *tensor && is_other(names, tensor);
+        by_name |= *tensor && map_decodes(config, section, i);
+        decodes |= !*tensor && map_decodes(config, section, i);
     }
-    if (!*names->input && (has_image || !has_other))
+    snprintf(part, sizeof part, "source.tfrecord.features.%s", names->input);
+    const bool is_folder = leat_trained_get(config, section, "source.images", text);
+    const bool has_input = *names->input && leat_trained_get(config, section, part, text);
+    const bool has_features = leat_trained_get(config, section, "source.tfrecord.features", text);
+    has_image |= is_folder ||
+                 leat_trained_get(config, section, "source.tfrecord.features.image", tensor) ||
+                 (!has_features && leat_trained_get(config, section, "source.tfrecord", tensor));
+    if (has_image && !has_input)
         strcpy(names->input, "image");
-    if (has_image || !has_other)
+    if (has_features && !has_input && !has_image)
+        strcpy(names->input, find_other(text, names, key) ? key : "");
+    if (!*names->input && !has_other)
+        strcpy(names->input, "image");
+    if (has_image || !has_other || (decodes && !by_name))
         snprintf(names->first, sizeof names->first, "%s", has_image ? "image" : names->input);
 }
 
@@ -91,17 +140,18 @@ int leat_picture_pipeline(leat_config *config, const char *section, const leat_p
     int rc = LEAT_OK;
     leat_setup_target(config, names.target);
     leat_trained_get(config, NULL, "train.input", names.input);
+    leat_trained_get(config, NULL, "train.sample_weight", names.weight);
     if (plan)
-        names_of_plan(config, plan, &names);
+        names_of_plan(plan, &names);
     else
-        names_of_maps(config, section, &names);
+        names_of_config(config, section, &names);
     for (int i = 0, n = 0; rc == LEAT_OK && tensor_of_map(config, section, i, tensor); n++) {
         const bool named = *tensor, is_target = named && !strcmp(tensor, names.target);
         const char *const of = named ? tensor : names.first;
         const bool is_input = !strcmp(of, names.input);
-        if (!*of || (!*names.input && !is_target))
+        if (!*of || (!*names.input && is_other(&names, of)))
             return is_untold(section, n, tensor, err);
-        if (!named && !strcmp(of, names.target))
+        if (!named && !is_input && !strcmp(of, names.target))
             return leat_fail(
                 err, LEAT_E_CONFIG,
                 "map %d of '%s' names no tensor, so it works on the first, '%s', which "
@@ -117,7 +167,9 @@ int leat_picture_pipeline(leat_config *config, const char *section, const leat_p
         i += is_input || is_target;
     }
     if (rc == LEAT_OK)
-        rc = set(config, NULL, "train.target=label", err);
+        rc = set(config, NULL,
+                 strcmp(names.input, names.target) ? "train.target=label" : "train.target=image",
+                 err);
     return rc == LEAT_OK ? set(config, NULL, "train.input=image", err) : rc;
 }
 

@@ -89,6 +89,7 @@ int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c,
 #define READ_MOST                                                                                  \
     ((uint64_t)4 << 20) /* bytes of all records, to read them before the first batch */
 #define MOST_TIMES    4 /* rows looked at, in all records */
+#define LEAST_ROWS    ((uint64_t)4 << 20) /* looked at, where there are as many */
 #define SCRATCH_FIRST ((size_t)1 << 20)
 #define SCRATCH_MOST  ((size_t)64 << 20)
 
@@ -110,13 +111,14 @@ static int stored_class(const leat_plan *plan, int32_t feature, uint64_t record,
     return rc;
 }
 
-/* The records of the first pass: filter, take and the like leave records out. Of a long one, which repeats, those of as many
- * rows as may take in all of them. NULL: out of memory. */
+/* The records of the first pass: filter, take and the like leave records out. Of a long one, which repeats, those of its first
+ * rows. NULL: out of memory. */
 static leat_bitset *find_records(const leat_plan *plan)
 {
     leat_order_cache *const cache = calloc(1, sizeof *cache);
     const uint64_t n = leat_order_epoch_batches(&plan->order);
     uint64_t left = plan->source->n_records * MOST_TIMES;
+    left = left > LEAST_ROWS ? left : LEAST_ROWS;
     leat_bitset *found = NULL;
     if (cache && leat_bitset_open(&found, plan->source->n_records, NULL) >= 0)
         for (uint64_t b = 0; b < n && left > 0; b++) {
