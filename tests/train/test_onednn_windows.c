@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_onednn_windows.c: oneDNN's convolutions, their gradients and its products, of windows, strides, dilations, padding,
- * channels and groups that nobody has chosen, against plain loops over whole numbers, in float32: some versions compute wrong
- * values for some of them (onednn_ops.c passes these over). LEAT_TEST_WINDOWS=N tries N, from the seed LEAT_TEST_SEED. */
+ * channels and groups that nobody has chosen, against plain loops over whole numbers, in float32 and bfloat16: some versions
+ * compute wrong values for some of them (onednn_ops.c passes these over). LEAT_TEST_WINDOWS=N tries N, from the seed LEAT_TEST_SEED. */
 #include "fixtures/sanitized.h"
 #include "fixtures/unit.h"
+
+#include <math.h>
 
 #include "train/cpu/onednn.h"
 
@@ -77,6 +79,35 @@ static void add_weights(const numbers *x, numbers *sum, size_t src, size_t w, si
     sum->weights[w] += x->src[src] * x->dst[dst];
 }
 
+/* Memory whose bytes are those of NaN: what a primitive reads before it wrote there is seen. */
+static void *dirty(size_t bytes)
+{
+    void *const memory = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    assert_non_null(memory);
+    return memset(memory, 0xff, bytes);
+}
+
+/* Images in the type of the spec. Whole numbers this small are the same in bfloat16. */
+static void *typed(const leat_dn_conv_spec *s, const float *x, size_t n)
+{
+    uint32_t *const bits = dirty(n * sizeof *bits);
+    uint16_t *const half = (uint16_t *)bits;
+    memcpy(bits, x, n * sizeof *bits);
+    for (size_t i = 0; i < n && s->bf16; i++)
+        half[i] = (uint16_t)(bits[i] >> 16);
+    return bits;
+}
+
+static void read_typed(const leat_dn_conv_spec *s, const void *from, size_t n, float *x)
+{
+    const uint16_t *const half = from;
+    memcpy(x, from, s->bf16 ? 0 : n * sizeof *x);
+    for (size_t i = 0; i < n && s->bf16; i++) {
+        const uint32_t bits = (uint32_t)half[i] << 16;
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+}
+
 /* What oneDNN makes of x, into y. */
 static void run(leat_dn *dn, const leat_dn_conv_spec *s, const numbers *x, numbers *y)
 {
@@ -92,27 +123,35 @@ static void run(leat_dn *dn, const leat_dn_conv_spec *s, const numbers *x, numbe
     const leat_dn_layout *const layout = leat_dn_ops->conv_weights_layout(conv),
                                 *const plain = leat_dn_ops->layout_plain(dn, &shape, s->groups);
     assert_non_null(plain);
-    void *const packed = aligned_alloc(64, (leat_dn_ops->layout_bytes(layout) + 63) / 64 * 64);
+    void *const packed = dirty(leat_dn_ops->layout_bytes(layout));
     const int rc = makes_weights ? leat_dn_ops->copy_open(dn, layout, plain, &copy, &err)
                                  : leat_dn_ops->copy_open(dn, plain, layout, &copy, &err);
     if (rc < 0)
         fail_msg("%s", err.message);
     const size_t a = leat_dn_ops->primitive_scratch(conv), b = leat_dn_ops->primitive_scratch(copy);
-    void *const scratch = aligned_alloc(64, ((a > b ? a : b) + 64) / 64 * 64);
-    assert_true(packed && scratch);
+    void *const scratch = dirty(a > b ? a : b);
+    void *const src = typed(s, s->pass == LEAT_DN_GRAD_DATA ? y->src : x->src, x->n_src);
+    void *const dst = typed(s, s->pass == LEAT_DN_FORWARD ? y->dst : x->dst, x->n_dst);
     if (!makes_weights)
         assert_int_equal(leat_dn_ops->copy_run(copy, 0, x->weights, packed, scratch, &err),
                          LEAT_OK);
-    const leat_dn_conv_args args = { s->pass == LEAT_DN_GRAD_DATA ? y->src : x->src, packed,
+    memset(scratch, 0xff, a);
+    const leat_dn_conv_args args = { src, packed,
                                      s->pass == LEAT_DN_GRAD_DATA ? NULL
                                      : makes_weights              ? y->bias
                                                                   : x->bias,
-                                     s->pass == LEAT_DN_FORWARD ? y->dst : x->dst, scratch };
+                                     dst, scratch };
     if (leat_dn_ops->conv_run(conv, 0, &args, &err) < 0)
         fail_msg("%s", err.message);
     if (makes_weights)
         assert_int_equal(leat_dn_ops->copy_run(copy, 0, packed, y->weights, scratch, &err),
                          LEAT_OK);
+    if (s->pass == LEAT_DN_GRAD_DATA)
+        read_typed(s, src, y->n_src, y->src);
+    if (s->pass == LEAT_DN_FORWARD)
+        read_typed(s, dst, y->n_dst, y->dst);
+    free(src);
+    free(dst);
     free(scratch);
     free(packed);
     leat_dn_primitive_close(&copy);
@@ -148,17 +187,19 @@ static void compare(const leat_dn_conv_spec *s, const char *what, const float *i
                     const float *wanted, size_t n)
 {
     const leat_sliding *const v = &s->window;
+    const bool rounded = s->bf16 && s->pass != LEAT_DN_GRAD_WEIGHTS; /* the last of 8 bits */
     for (size_t i = 0; i < n; i++)
-        if (is[i] != wanted[i]) {
+        if (!(fabsf(is[i] - wanted[i]) <= (rounded ? fabsf(wanted[i]) / 128 : 0))) {
             n_wrong++;
-            print_error(
-                "%s: element %zu is %g, not %g: rows %d, channels %d to %d, groups %d, in %dx%d, "
-                "window %dx%d, stride %dx%d, dilation %dx%d, padding %d %d, out %dx%d\n",
-                what, i, (double)is[i], (double)wanted[i], (int)s->rows, (int)s->in_channels,
-                (int)s->out_channels, (int)s->groups, (int)v->in[0], (int)v->in[1], (int)v->size[0],
-                (int)v->size[1], (int)v->stride[0], (int)v->stride[1], (int)v->dilation[0],
-                (int)v->dilation[1], (int)v->pad_low[0], (int)v->pad_low[1], (int)v->out[0],
-                (int)v->out[1]);
+            print_error("%s %s: element %zu is %g, not %g: rows %d, channels %d to %d, groups %d, "
+                        "in %dx%d, "
+                        "window %dx%d, stride %dx%d, dilation %dx%d, padding %d %d, out %dx%d\n",
+                        s->bf16 ? "bfloat16" : "float32", what, i, (double)is[i], (double)wanted[i],
+                        (int)s->rows, (int)s->in_channels, (int)s->out_channels, (int)s->groups,
+                        (int)v->in[0], (int)v->in[1], (int)v->size[0], (int)v->size[1],
+                        (int)v->stride[0], (int)v->stride[1], (int)v->dilation[0],
+                        (int)v->dilation[1], (int)v->pad_low[0], (int)v->pad_low[1], (int)v->out[0],
+                        (int)v->out[1]);
             return;
         }
 }
@@ -228,9 +269,9 @@ static bool draw_axis(leat_sliding *v, int axis)
     const int64_t stride = draw(4) ? 1 : 1 + (int64_t)draw(3);
     const int64_t dilation = draw(2) ? 1 : 1 + (int64_t)draw(3);
     const int64_t tight = (size - 1) * dilation - 2 + (int64_t)draw(6),
-                  wide = 1 + (int64_t)draw(17);
+                  wide = 1 + (int64_t)draw(draw(2) ? 17 : 70);
     const int64_t padding = draw(4) ? -1 : (int64_t)draw(4);
-    const int64_t in = draw(8) ? tight : wide;
+    const int64_t in = draw(4) ? tight : wide;
     return in > 0 && set_axis(v, axis, in, size, stride, dilation, padding);
 }
 
@@ -277,6 +318,27 @@ static void check_known(leat_dn *dn)
         check_row(dn, 1, 24, in, in + 3, in > 2 ? 4 : 2, 1);
 }
 
+/* Of 2.6.3 in bfloat16: gradients of weights of taps that are apart in a column of wide images, and of strides wider than the image. */
+static void check_known_bf16(leat_dn *dn)
+{
+    static const int64_t known[][8] = {
+        /* in, out, groups, height, width, window, stride, dilation of rows */
+        { 8, 8, 8, 16, 31, 3, 1, 2 },  { 24, 24, 1, 9, 32, 3, 1, 2 },
+        { 20, 24, 1, 5, 33, 1, 1, 2 }, { 56, 56, 56, 2, 29, 5, 1, 3 },
+        { 8, 8, 1, 16, 1, 3, 2, 1 },   { 128, 8, 1, 1, 1, 3, 2, 1 },
+        { 20, 32, 1, 3, 2, 3, 3, 1 },  { 8, 16, 1, 2, 3, 5, 4, 1 },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const int64_t *const k = known[i];
+        leat_dn_conv_spec s = {
+            .rows = 2, .in_channels = k[0], .out_channels = k[1], .groups = k[2], .bf16 = true
+        };
+        assert_true(set_axis(&s.window, 0, k[3], k[5], k[6], k[7], -1) &&
+                    set_axis(&s.window, 1, k[4], k[5], k[6], 1, -1));
+        check(dn, s);
+    }
+}
+
 static void open_dn(leat_dn **dn)
 {
     leat_error err;
@@ -302,21 +364,37 @@ static long count_tries(void)
     return count ? strtol(count, NULL, 10) : n;
 }
 
-TEST(any_window)
+static void check_windows(bool bf16)
 {
     leat_dn *dn;
     leat_dn_conv_spec s;
     open_dn(&dn);
+    if (bf16 && !leat_dn_has_bf16()) {
+        leat_dn_close(&dn);
+        print_message("this CPU has no instructions for bfloat16\n");
+        skip();
+    }
     const int was = leat_dn_enter(dn);
-    check_known(dn);
+    (bf16 ? check_known_bf16 : check_known)(dn);
     for (long left = count_tries(); left > 0;)
         if (draw_one(&s)) {
+            s.bf16 = bf16;
             check(dn, s);
             left--;
         }
     leat_dn_leave(dn, was);
     leat_dn_close(&dn);
     assert_int_equal(n_wrong, 0);
+}
+
+TEST(any_window)
+{
+    check_windows(false);
+}
+
+TEST(any_window_in_bf16)
+{
+    check_windows(true);
 }
 
 /* Of matrices, with a row, a column or a sum of one, too. */

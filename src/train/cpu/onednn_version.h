@@ -103,8 +103,9 @@ typedef const_dnnl_memory_desc_t leat_dn_const_desc;
 typedef struct leat_dn_conv_descs {
     leat_dn_desc src, weights, bias, dst; /* bias NULL: none */
     dnnl_dims_t stride, dilation, low, high;
-    /* pass over implementations for windows of 1 x 1; for AMX, but for those; by products of small matrices (brgemm) */
-    bool not_1x1, not_amx, not_brgemm;
+    /* pass over implementations for windows of 1 x 1; for AMX, but for those; by products of small matrices (brgemm); of
+     * bfloat16 without such products, but for windows of 1 x 1 */
+    bool not_1x1, not_amx, not_brgemm, not_jit_bf16;
 } leat_dn_conv_descs;
 
 /* Of all that make a description of memory: *out is NULL after a failure; leat_dn_desc_free() takes NULL. Of a
@@ -114,11 +115,13 @@ typedef struct leat_dn_conv_descs {
 static inline bool is_unwanted(const leat_dn_conv_descs *d, const_dnnl_primitive_desc_t pd)
 {
     const char *name = NULL;
-    if ((!d->not_1x1 && !d->not_amx && !d->not_brgemm) ||
+    if ((!d->not_1x1 && !d->not_amx && !d->not_brgemm && !d->not_jit_bf16) ||
         dnnl.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !name)
         return false;
-    return (d->not_brgemm && strstr(name, "brg")) ||
-           (strstr(name, "1x1") ? d->not_1x1 : d->not_amx && strstr(name, "amx"));
+    if (strstr(name, "1x1"))
+        return d->not_1x1 || (d->not_brgemm && strstr(name, "brg"));
+    return (d->not_brgemm && strstr(name, "brg")) || (d->not_amx && strstr(name, "amx")) ||
+           (d->not_jit_bf16 && strstr(name, "jit_bf16"));
 }
 
 #if DNNL_VERSION_MAJOR == 2
