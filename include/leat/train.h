@@ -266,7 +266,8 @@ typedef struct leat_train_decision {
 
 /* Takes in the evaluation after an epoch, for train.checkpoint.best, train.stop and the schedule `plateau`. A metric
  * that is not a finite number is never better. Checkpoints hold what it counts, so a resumed run decides as one that
- * was not stopped. On a simulated device nothing is decided.
+ * was not stopped. On a simulated device nothing is decided, nor where batches have made no update yet
+ * (train.accumulate).
  * metrics  of leat_trainer_evaluate(), after the last step of the epoch
  * returns  LEAT_OK, LEAT_E_ARGUMENT */
 LEAT_API int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,

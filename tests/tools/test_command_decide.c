@@ -228,6 +228,18 @@ TEST(a_signal_between_updates_loses_no_decision)
     expect_success(shell("test -s c/best.safetensors"));
 }
 
+/* 15 batches an epoch: the first update is in the third, the second in the sixth. */
+TEST(batches_without_an_update_decide_nothing)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--set train.accumulate=40 --set train.stop.patience=1 "
+                               "--set train.checkpoint.best=loss --checkpoint c --json u.json"));
+    json_t *json = read_json("u.json");
+    assert_int_equal(json_array_size(json_object_get(json, "epochs")), 4);
+    assert_int_equal(number(json_object_get(json, "best"), "epoch"), 2);
+    json_decref(json);
+}
+
 /* Without its checkpoints they are no less the weights of another run. */
 /* Weights alone have no decisions and no averages: the command that goes on from them says so. */
 TEST(what_begins_anew_is_said)

@@ -129,7 +129,9 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
     leat_decide *const d = &trainer->decide;
     const int64_t at = leat_trainer_batches(trainer);
     *out = (leat_train_decision){ .best_batch = -1 };
-    if (!asks(d) || trainer->info.simulated) /* a simulated device has no metrics */
+    /* a simulated device has no metrics; batches that have made no update yet decide nothing */
+    if (!asks(d) || trainer->info.simulated ||
+        (trainer->n_accumulated > 0 && updates_of(trainer) == 0))
         return LEAT_OK;
     d->before = d->best;
     out->better = d->best.on && leat_patience_take(&d->best, metrics, at);
