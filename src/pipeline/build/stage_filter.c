@@ -93,7 +93,7 @@ static double in_type_of(const condition *c, double number)
 static int read_value(condition *c, const leat_node *node, size_t i, leat_error *err)
 {
     leat_number rc = LEAT_NUMBER_OK;
-    if (node->kind != LEAT_NODE_SCALAR)
+    if (node->kind != LEAT_NODE_SCALAR || leat_node_is_null(node))
         rc = LEAT_NUMBER_BAD;
     else if (c->is_text)
         c->equals.texts[i] = node->text;

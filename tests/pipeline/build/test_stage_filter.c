@@ -397,6 +397,8 @@ TEST(errors_say_what_to_do)
            "equals must be integers, got 1.5");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: [[1]]}}, {batch: 4}", false,
            "equals must be integers, got a list");
+    expect(LEAT_E_CONFIG, "{filter: {feature: split, equals: [train, null]}}, {batch: 4}", true,
+           "equals must be texts, got null");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: []}}, {batch: 4}", false,
            "empty list");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, max_length: 3}}, {batch: 4}", false,
