@@ -410,6 +410,17 @@ TEST(best_weights_that_cannot_be_saved_are_not_the_best)
     expect_in(out, " in epoch 3, in c/best.safetensors");
 }
 
+/* Nor those beside which no checkpoint could be written. */
+TEST(best_weights_without_a_checkpoint_are_told)
+{
+    make_pipeline();
+    expect_success(disturb(TRAIN "--checkpoint c --set train.checkpoint.best=loss --epochs 2",
+                           "rename", 1, ENOSPC));
+    expect_in(err, "cannot write a checkpoint, the run goes on");
+    expect_in(err, "the best weights so far are not kept, as no checkpoint is there");
+    expect_in(out, " in epoch 2, in c/best.safetensors");
+}
+
 /* What was best by a loss with label smoothing may have a value that one without it never has, or always. */
 TEST(another_measure_begins_anew)
 {

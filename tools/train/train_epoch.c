@@ -196,9 +196,13 @@ int leat_train_keep_best(leat_train_run *t, leat_train_epoch *e, leat_error *err
         return LEAT_OK;
     if (is_sound(&e->train))
         leat_train_checkpoint_before_best(t);
-    const int rc = *t->keep.path || t->keep.goes_on
-                       ? save_best(t, e, err)
-                       : leat_trainer_decide_unkept(t->trainer, &e->decided, err);
+    const bool has_checkpoint = *t->keep.path || t->keep.goes_on;
+    if (!has_checkpoint)
+        fprintf(stderr,
+                "leat train: the best weights so far are not kept, as no checkpoint is there "
+                "that knows of them; a later evaluation becomes the best\n");
+    const int rc = has_checkpoint ? save_best(t, e, err)
+                                  : leat_trainer_decide_unkept(t->trainer, &e->decided, err);
     t->keep.due |= !e->decided.better; /* that checkpoint calls them the best */
     if (!e->decided.better && t->list)
         json_object_set_new(json_array_get(t->list, json_array_size(t->list) - 1), "best",
