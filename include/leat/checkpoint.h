@@ -55,8 +55,8 @@ LEAT_API int32_t leat_checkpoint_is_last(const leat_trainer *trainer, int64_t le
 /* Writes a checkpoint: the whole file appears or nothing.
  * state    of the loader, after the last batch trained on: leat_loader_get_state(). Of which plan is not looked at here, as
  *          plans can change during a run; leat_loader_open() does
- * returns  LEAT_OK; LEAT_E_BUSY: not ready, see above; LEAT_E_ARGUMENT: the state is none, or damaged; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a
- *          simulated device */
+ * returns  LEAT_OK; LEAT_E_BUSY: not ready, see above; LEAT_E_ARGUMENT: the state is none, or damaged; LEAT_E_IO;
+ *          LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a simulated device */
 LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
                                    const char *path, leat_error *err);
 

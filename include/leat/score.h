@@ -64,7 +64,8 @@ LEAT_API void leat_score_close(leat_score **score);
  * predicted  gets the class with the largest output of each row, -1 for a masked one; may be NULL
  * actual     gets the class of each row from its target, -1 for a masked one; may be NULL
  * returns    LEAT_OK; LEAT_E_ARGUMENT: a batch of another plan, which does not fit, on another device, or given back;
- *            LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE; LEAT_E_NOMEM, also where the outputs kept for AUC would take more memory than can be used */
+ *            LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE; LEAT_E_NOMEM, also where the
+ *            outputs kept for AUC would take more memory than can be used */
 LEAT_API int leat_score_add(leat_score *score, leat_batch *batch, const float *outputs,
                             int64_t *predicted, int64_t *actual, leat_error *err);
 

@@ -59,64 +59,26 @@ static bool tensor_of_map(const leat_config *config, const char *section, int i,
     return true;
 }
 
-static bool map_decodes(const leat_config *config, const char *section, int i)
-{
-    char part[96], text[LEAT_OPTION_STRING_MAX];
-    snprintf(part, sizeof part, "pipeline.map[%d]", i);
-    return leat_trained_get(config, section, part, text) && strstr(text, "decode_");
-}
-
-/* The one key of "{photo: …, cls: {key: …}}" that is another's; false: there are none or several, or the text was cut. */
-static bool find_other(const char *text, const picture_names *names,
-                       char key[LEAT_OPTION_STRING_MAX])
-{
-    const char *at = text + 1;
-    int n_other = 0;
-    if (*text != '{' || text[strlen(text) - 1] != '}' || strlen(text) == LEAT_OPTION_STRING_MAX - 1)
-        return false;
-    while (*at && *at != '}') {
-        char name[LEAT_OPTION_STRING_MAX];
-        at += strspn(at, " \"'");
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":\"',}"), at);
-        if (is_other(names, name)) {
-            n_other++;
-            strcpy(key, name);
-        }
-        for (int depth = 0; *at && (depth > 0 || (*at != ',' && *at != '}')); at++)
-            depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
-        at += *at == ',';
-    }
-    return n_other == 1;
-}
-
-/* Without the plan: as far as the config tells. Maps without a name all work on one tensor: on `image`, or on the picture where
- * one of them decodes, and none that names it. */
+/* Without the plan: as far as the config tells. Maps without a name all work on one tensor: on `image`, or on the picture, which
+ * one of them must decode, where no map names another. */
 static void names_of_config(const leat_config *config, const char *section, picture_names *names)
 {
-    char tensor[LEAT_OPTION_STRING_MAX], text[LEAT_OPTION_STRING_MAX], key[LEAT_OPTION_STRING_MAX];
+    char tensor[LEAT_OPTION_STRING_MAX], text[LEAT_OPTION_STRING_MAX];
     char part[LEAT_OPTION_STRING_MAX + 32];
-    bool has_image = false, has_other = false, by_name = false, decodes = false;
+    bool has_image = false, has_other = false;
     for (int i = 0; tensor_of_map(config, section, i, tensor); i++) {
         has_image |= !strcmp(tensor, "image");
         has_other |= *tensor && is_other(names, tensor);
-        by_name |= *tensor && map_decodes(config, section, i);
-        decodes |= !*tensor && map_decodes(config, section, i);
     }
+    has_image |= leat_trained_get(config, section, "source.images", text) ||
+                 leat_trained_get(config, section, "source.tfrecord.features.image", text) ||
+                 (leat_trained_get(config, section, "source.tfrecord", text) &&
+                  !leat_trained_get(config, section, "source.tfrecord.features", text));
     snprintf(part, sizeof part, "source.tfrecord.features.%s", names->input);
-    const bool is_folder = leat_trained_get(config, section, "source.images", text);
-    const bool has_input = *names->input && leat_trained_get(config, section, part, text);
-    const bool has_features = leat_trained_get(config, section, "source.tfrecord.features", text);
-    has_image |= is_folder ||
-                 leat_trained_get(config, section, "source.tfrecord.features.image", tensor) ||
-                 (!has_features && leat_trained_get(config, section, "source.tfrecord", tensor));
-    if (has_image && !has_input)
-        strcpy(names->input, "image");
-    if (has_features && !has_input && !has_image)
-        strcpy(names->input, find_other(text, names, key) ? key : "");
-    if (!*names->input && !has_other)
-        strcpy(names->input, "image");
-    if (has_image || !has_other || (decodes && !by_name))
-        snprintf(names->first, sizeof names->first, "%s", has_image ? "image" : names->input);
+    if (!*names->input || !leat_trained_get(config, section, part, text))
+        strcpy(names->input, has_image || !has_other ? "image" : "");
+    if (has_image || !has_other)
+        strcpy(names->first, has_image ? "image" : names->input);
 }
 
 static int is_untold(const char *section, int i, const char *tensor, leat_error *err)
